@@ -1,7 +1,8 @@
 """Tests once, at the start, whether the broker keeps topics unchanged and finds retained messages by a wildcard.
 
-feltd's topics hold dots (`event/ball.landed`), and each reader begins with what is retained. A broker that changes such
-a topic, or finds no retained messages by a wildcard, would lose events unnoticed. See docs/reference/brokers.md.
+feltd's topics contain dots (`event/ball.landed`), and each reader begins with the retained messages. A broker that
+changes such a topic, or finds no retained messages by a wildcard, would lose events unnoticed. See
+docs/reference/brokers.md.
 """
 
 import asyncio

@@ -23,7 +23,7 @@ from daemon.config.model import Mqtt, brokers_of
 __all__ = ["Connect", "connect", "look_at_files", "stay_connected"]
 
 LOST_AT_ONCE_S = 1.0
-"""Seconds. A shorter session counts as a refusal: the broker is back when it lets us work."""
+"""Seconds. A shorter session counts as a refusal: the next one counts as good after TRIAL_S."""
 TRIAL_S = 10.0
 FIRST_DELAY_S, LONGEST_DELAY_S = 0.1, 5.0
 RETURN_S = 45.0
@@ -98,7 +98,7 @@ def _tls(settings: Mqtt) -> ssl.SSLContext | None:
         return None
     files = [one for one in (settings.ca_file, settings.certificate, settings.key) if one]
     try:
-        for one in files:  # OpenSSL does not say which it cannot read
+        for one in files:  # OpenSSL's error does not name the file
             with Path(one).open("rb"):
                 pass
         context = ssl.create_default_context(cafile=settings.ca_file)
@@ -127,7 +127,7 @@ async def stay_connected(
     """Serve one session after the other until cancelled. Log once when lost, once when back.
 
     Of several brokers the next is tried when one is lost, and the first when it is back, so that readers and
-    writers meet there. A process with a will tries the broker, by a session of its own, before it is first served.
+    writers use the same one. A process with a will first tries the broker by a session of its own.
     `connecting` replaces `connect` in simulations, which have a broker of their own.
     """
     loop, connecting = asyncio.get_running_loop(), connecting or connect
@@ -166,7 +166,7 @@ async def stay_connected(
             if session.cancel():
                 await asyncio.wait([session])
         if loop.time() - served < LOST_AT_ONCE_S:
-            trial_s = TRIAL_S  # it refused us or disconnected at once: it counts as back when it lets us work
+            trial_s = TRIAL_S  # it refused us or disconnected at once: the next session counts as good after it
         elif served > NEVER:
             delay_s = FIRST_DELAY_S
         if not lost:
@@ -204,6 +204,6 @@ async def _try(
 
 
 def _retrieve(task: asyncio.Task[None]) -> None:
-    """Mark the outcome of a task as seen."""
+    """Retrieve the outcome of a task: asyncio would log it otherwise."""
     if not task.cancelled():
         task.exception()

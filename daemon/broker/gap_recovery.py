@@ -1,7 +1,7 @@
 """Gap recovery: readers find gaps by `seq`, and the writer of the stream replays them from its journal.
 
 It serves events of an edge and entries of a pool (`cmd/replay`), and verdicts (`round/cmd/replay`). A reader therefore
-loses nothing that the broker forgot or that was published while the reader was away.
+loses nothing that the broker lost or that was published while the reader was offline.
 """
 
 from typing import Generic, Protocol, TypeVar

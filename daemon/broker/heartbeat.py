@@ -1,4 +1,4 @@
-"""The heartbeat of a process. Without it a reader knows that the process hangs, long before its last will."""
+"""The heartbeat of a process. Readers detect by its absence that the process hangs, long before its last will."""
 
 from typing import Final
 

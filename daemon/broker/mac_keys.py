@@ -37,7 +37,7 @@ def make_mac_key(path: Path) -> None:
 
 
 def make_mac_keys(folder: Path, edge: str, site: str) -> list[Path]:
-    """Make the missing keys beside a configuration, each for the users who need it. Returns the new files.
+    """Make the missing keys beside a configuration, each for the users that need it. Returns the new files.
 
     The edge's own and its copies for rules and jackpots; the rules' own and its copy for the jackpots. A copy that
     differs is replaced: with another key no message can be verified. Raises BadMacKey.

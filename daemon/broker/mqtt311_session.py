@@ -187,7 +187,7 @@ async def _leave_when_entered(client: aiomqtt.Client, entering: asyncio.Future[a
 
 
 async def _leave(client: aiomqtt.Client) -> None:
-    with contextlib.suppress(aiomqtt.MqttError):  # lost already, which its user knows
+    with contextlib.suppress(aiomqtt.MqttError):  # lost already, and reported
         await client.__aexit__(None, None, None)
 
 

@@ -60,7 +60,7 @@ class Mqtt5Session(Session, asyncio.Protocol):
     """One connection by MQTT 5."""
 
     def __init__(self, hello: bytes) -> None:
-        """`hello`: the CONNECT packet, sent as soon as the transport stands."""
+        """`hello`: the CONNECT packet, sent as soon as the transport is connected."""
         super().__init__()
         self._loop = asyncio.get_running_loop()
         self._unsent: list[bytes] = [hello]
@@ -72,7 +72,7 @@ class Mqtt5Session(Session, asyncio.Protocol):
         self._max_packet_bytes = MAX_PACKET_BYTES
         self._keepalive_s: float = KEEPALIVE_S
         self._received_at = self._loop.time()
-        """The time of the last bytes. Any packet shows that the broker is alive: answers may wait in a queue."""
+        """The time of the last bytes. Any packet shows that the connection works: answers may wait in a queue."""
         self._pinged_at = -math.inf
         self._timer: asyncio.TimerHandle | None = None
         self.connected: asyncio.Future[None] = self._loop.create_future()
@@ -112,7 +112,7 @@ class Mqtt5Session(Session, asyncio.Protocol):
                 start += found[1]
         except ValueError as error:
             other = data in REFUSED_VERSIONS and not self.connected.done()
-            wrong = BrokerLost(f"the broker sent what is no MQTT 5: {error}")
+            wrong = BrokerLost(f"the broker sent bytes that are not MQTT 5: {error}")
             self._lose(BrokerRefused(OTHER_VERSION) if other else wrong)
         self._incomplete = data[start:]
         if len(self._incomplete) > MAX_PACKET_BYTES:
@@ -146,7 +146,7 @@ class Mqtt5Session(Session, asyncio.Protocol):
 
     def _publish_received(self, packet: mqtt5.PublishPacket) -> None:
         if packet.qos == QoS.EXACTLY_ONCE or not packet.topic:
-            raise ValueError("a message with QoS 2 or without a topic, neither of which was asked for")
+            raise ValueError("a message with QoS 2 or without a topic, neither of which was requested")
         reply_to, correlation = packet.response_topic or "", packet.correlation_data or b""
         message = Message(packet.topic, packet.payload, packet.retain, reply_to, correlation)
         number = packet.packet_id or 0
@@ -162,7 +162,7 @@ class Mqtt5Session(Session, asyncio.Protocol):
             denied = int(packet.reason_code) in ACCESS_DENIED
             self._lose(BrokerRefused(refusal) if denied else BrokerLost(refusal))
         elif packet.max_qos == QoS.AT_MOST_ONCE or not packet.retain_available:
-            self._lose(BrokerLost("the broker takes no QoS 1 or keeps no retained messages; feltd needs both"))
+            self._lose(BrokerLost("the broker does not support QoS 1 or retained messages; feltd needs both"))
         else:
             self._window = min(WINDOW, max(packet.receive_max - 1, 1))  # one place is kept for the last message
             self._max_packet_bytes = packet.max_packet_size or MAX_PACKET_BYTES
@@ -277,7 +277,7 @@ class Mqtt5Session(Session, asyncio.Protocol):
             self._transport.abort()
 
     async def close(self) -> None:
-        """Say goodbye, which withdraws the will, and close the socket within a second."""
+        """Send DISCONNECT, which withdraws the will, and close the socket within a second."""
         if self._lost is None and self._transport is not None:
             self._write(mqtt5.DisconnectPacket(session_expiry_interval=0).write())
             self.flush()
@@ -290,11 +290,11 @@ class Mqtt5Session(Session, asyncio.Protocol):
 def _fail(future: asyncio.Future[Any], error: BrokerLost) -> None:
     if not future.done():
         future.set_exception(type(error)(str(error)))
-        future.exception()  # marks it as seen: its caller may be gone
+        future.exception()  # retrieves it, as no task may await it any more
 
 
 def _in_words(error: OSError | UnicodeError) -> str:
-    """The reason of an error, where asyncio names the address, which the caller knows."""
+    """The reason of an error, without the address that asyncio adds to it."""
     if isinstance(error, ConnectionError) and error.errno:
         return os.strerror(error.errno)
     return getattr(error, "strerror", None) or str(error)

@@ -46,7 +46,7 @@ class Outbox:
         is_removed: Callable[[Row], bool] = lambda _: False,
         suspend: Callable[[str, str], object] = lambda _topic, _reason: None,
     ) -> None:
-        """Continue where the last process stopped. `suspend` gets each topic that the broker refused, and why."""
+        """Continue where the last process stopped. `suspend` gets each refused topic, and the reason."""
         self._journal = journal
         self._message_of = message_of
         self._is_removed = is_removed

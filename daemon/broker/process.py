@@ -58,7 +58,7 @@ class BrokerProcess(ABC):
         for rows.
 
         `alerts`: by table or pool the topics of the alert that a retained topic was overwritten. `boot`: the id of this
-        life of the process, where it goes on with another configuration.
+        run of the process, where it goes on with another configuration.
         """
         self.config, self.journal = config, journal
         self.site, self.name = config.site.name, section.name
@@ -87,7 +87,7 @@ class BrokerProcess(ABC):
 
     @abstractmethod
     async def _prepare(self, session: Session) -> Iterable[str]:
-        """Set what is retained, and return the topics to read besides the own ones."""
+        """Set what is retained, and return the topics to read besides its own."""
 
     @abstractmethod
     def _work(self, session: Session) -> Iterable[Coroutine[Any, Any, None]]:
@@ -156,7 +156,7 @@ class BrokerProcess(ABC):
         self.retained.put(self._presence, ONLINE)
         session.own_topics = frozenset((edge_topic(self.site, self.name, "+"), *self._own_topics()))
         await session.subscribe(*topics, *session.own_topics)
-        await self.replay.until_subscribed()  # readers that see us online send requests at once
+        await self.replay.until_subscribed()  # readers send requests as soon as it is reported online
         await self.retained.publish_all(session)
         self.connected = True
         async with asyncio.TaskGroup() as group:

@@ -290,7 +290,7 @@ class ReplayService:
         start = max(first, self._journal.oldest(table))
         last = min(newest if request.last is None else request.last, start + PAGE - 1, newest)
         span = (start, last)
-        if last < start:  # no such rows: an unused number stands for them, so that COOLDOWN limits this answer, too
+        if last < start:  # no such rows: an unused number instead, so that COOLDOWN limits this answer, too
             span = (newest + 1, newest + 1)
         if not self._wanted[table].want((first, last), *span, now):
             self._unanswered += 1

@@ -2,9 +2,9 @@
 
 A process subscribes to what it retains itself. With MQTT 5 its own messages do not come back; otherwise they are
 recognised by the last value sent. A different value is published again: at once, and each topic at most once in
-RESTORE_S. The log and an alert at the table report it. A standby of the rules retains the state of the same rounds. A
-state that names it is not foreign while it is online: it restores its own topics itself. A topic that was cleared once
-may have moved here from another computer, or `feltd forget` cleared it: this is logged only.
+RESTORE_S. The log and an alert at the table report it. A standby of the rules retains the state of the same rounds;
+while it is online, a state with its name is not foreign, because it restores its own topics. A topic that was cleared
+once may have moved here from another computer, or `feltd forget` cleared it: this is logged only.
 """
 
 import asyncio
@@ -30,12 +30,12 @@ RESTORE_S = 1.0
 ECHO_S = 0.5
 """Seconds in which the echo of the last value follows that of an earlier one (MQTT 3.1.1)."""
 ALERT_S = 600.0
-"""Seconds for which an alert stands after the last time."""
+"""Seconds for which an alert remains after the last change."""
 _How = Literal["written", "cleared"]
 _SHARED = ("/round/result", "/alert/round-suspended", f"/{DISAGREE_LEAF}")
 """The topics that two rules processes of a table share, besides its state."""
 MOST_PROCESSES = 1000
-"""Maximum number of processes whose availability is remembered."""
+"""Maximum number of processes whose availability is kept."""
 
 
 class _State(Struct):
@@ -78,7 +78,7 @@ class Restorer:
         """By other rules, the tables whose rounds they resolve."""
         self._changed = asyncio.Event()
         for topic in (topic for topics in alerts.values() for topic in topics):
-            retained.put(topic, b"")  # of the last life of this process
+            retained.put(topic, b"")  # of the last run of this process
 
     def received(self, message: Message) -> None:
         """Take a message of any topic: the availability of another process, or a topic that this one retains."""

@@ -1,7 +1,7 @@
 """Publishes retained topics: the last value wins, with a limited rate.
 
 After a reconnection all topics are sent again in the order in which they were first set, and cleared topics are cleared
-again: the broker may have lost them, or come back with an old state. What it refuses is kept until `resend`.
+again: the broker may have lost them, or come back with an old state. Refused topics are sent again by `resend`.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ __all__ = ["Retained", "read_standing"]
 
 PAUSE_S = 0.25
 KEPT_HASHES = 8
-"""Number of last values of each topic that are remembered as keyed hashes."""
+"""Number of last values of each topic that are kept as keyed hashes."""
 
 
 async def read_standing(session: Session, *topics: str, quiet_s: float) -> dict[str, bytes]:
@@ -91,7 +91,7 @@ class Retained:
         await self._publish(session)
 
     async def run(self, session: Session) -> None:
-        """Send changes, with a pause between two times. A change after it is sent at once and wakes nobody later."""
+        """Send changes, with a pause between two times. A change after the pause is sent at once."""
         loop = asyncio.get_running_loop()
         due = loop.time()
         while True:

@@ -41,7 +41,7 @@ UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class BrokerLost(Exception):
-    """The connection is lost or could not be made. The message says why."""
+    """The connection is lost or could not be made. The message gives the reason."""
 
 
 class UnreadableFile(BrokerLost):
@@ -49,7 +49,7 @@ class UnreadableFile(BrokerLost):
 
 
 class BrokerRefused(BrokerLost):
-    """The broker answers and refuses this client, or a topic that it must write or read. The message says which."""
+    """The broker answers and refuses this client, or a topic that it must write or read. The message names it."""
 
 
 class Message(Struct, frozen=True):
@@ -63,7 +63,7 @@ class Message(Struct, frozen=True):
 
 
 class Will(Struct, frozen=True):
-    """What the broker publishes, retained, when this client vanishes."""
+    """The retained message that the broker publishes when this client is lost without a DISCONNECT."""
 
     topic: str
     payload: bytes
@@ -81,7 +81,7 @@ class _InFlight(Struct, frozen=True):
 
 
 class Session(ABC):
-    """One connection. What sends, subscribes or waits raises BrokerLost or BrokerRefused after the loss or refusal."""
+    """One connection. Sending, subscribing and waiting raise BrokerLost or BrokerRefused after the loss or refusal."""
 
     def __init__(self, window: int = WINDOW) -> None:
         """`window`: messages in flight, at most."""
@@ -99,8 +99,8 @@ class Session(ABC):
         self.tolerates: Callable[[str, str], bool] = lambda _topic, _reason: False
         """Whether the session goes on although the broker refuses a topic, for a reason: see `Suspensions`."""
         self.own_topics: frozenset[str] = frozenset()
-        """Filters of what this client writes itself: with MQTT 5 its own messages do not come back. The session goes on
-        if the broker refuses a subscription to one: see `Restorer`.
+        """Filters of topics that this client writes itself: with MQTT 5 its own messages do not come back. The session
+        goes on if the broker refuses a subscription to one: see `Restorer`.
         """
         self._subscribed: dict[str, Literal[0, 1]] = {}
         """The topics that were subscribed to, with their QoS."""
@@ -113,7 +113,7 @@ class Session(ABC):
 
     @abstractmethod
     def publish_qos0(self, topic: str, payload: bytes) -> bool:
-        """Send what may be lost. False, and nothing was sent, while the socket takes no more. Raises BrokerLost."""
+        """Send a message that may be lost. False, and nothing was sent, while the socket is full. Raises BrokerLost."""
 
     @abstractmethod
     async def _subscribe(self, topics: Sequence[str], qos: Literal[0, 1]) -> list[str]:
@@ -124,7 +124,7 @@ class Session(ABC):
         """Receive these topics no longer. Raises BrokerLost."""
 
     def set_read_interval(self, seconds: float) -> None:  # noqa: B027 - reading at once is always right
-        """Read the socket at this interval: a program for people need not wake for each message."""
+        """Read the socket at this interval: a program for people need not handle each message at once."""
 
     def flush(self) -> None:  # noqa: B027 - some libraries send when they choose
         """Write sent messages to the socket now, and not in the next turn of the loop."""
@@ -219,7 +219,7 @@ class Session(ABC):
                 return number
 
     def _settle(self, number: int, refusal: str = "") -> None:
-        """The broker answered to the message `number`; `refusal` says why it did not take it."""
+        """The broker answered to the message `number`; `refusal` is its reason, or "" where it accepted the message."""
         one = self._in_flight.pop(number, None)
         if one is None:  # an acknowledgement of an unknown message
             return
@@ -269,7 +269,7 @@ class Session(ABC):
 
         `at_once` saves the wake-up of that task: while it waits here, `at_once` is called in the turn of the loop that
         reads, with all messages of the read. It returns the messages that it leaves to the task, which are returned
-        here even if there are none; None while the task need not wake. Its exceptions are raised here.
+        here even if there are none; with None the task keeps waiting. Its exceptions are raised here.
         """
         while not self._waiting:
             self._taker, self._at_once = asyncio.get_running_loop().create_future(), at_once
@@ -326,7 +326,7 @@ class Session(ABC):
         self._check()
 
     def _lose(self, error: BrokerLost) -> None:
-        """The connection is lost: wake everything that waits for an answer."""
+        """The connection is lost: end every wait for an answer."""
         if self._lost is None:
             self._lost = error
         for event in (self._over, self._room, self._landed):

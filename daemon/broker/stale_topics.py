@@ -123,11 +123,11 @@ class StaleTopics:
         self._cleared: set[str] = set()
 
     async def look(self, session: Session, topic: str, *, own: bool) -> None:
-        """Read what is retained under `topic`. `own`: a topic of ours is there, which shows whether we can read."""
+        """Read the messages retained under `topic`. `own`: one of ours is there, which shows whether we can read."""
         self._own = not own
         try:
             await session.read_retained(topic)
-        except BrokerLost as error:  # refused or slow; a lost connection is noticed elsewhere
+        except BrokerLost as error:  # refused or slow; a lost connection is reported elsewhere
             reason = str(error)
         else:
             await asyncio.sleep(SOON)
@@ -144,9 +144,9 @@ class StaleTopics:
         self._own = True
 
     async def clear(self, session: Session, topics: list[str]) -> None:
-        """Clear topics, once in the life of a process: later they may belong to another one. Raises BrokerLost.
+        """Clear topics, once in a run of the process: later they may belong to another one. Raises BrokerLost.
 
-        mosquitto ends the connection of a client that repeatedly writes what it may not.
+        mosquitto ends the connection of a client that repeatedly writes topics that it may not write.
         """
         if not topics or topics[-1] in self._cleared or len(self._cleared) >= MOST_CLEARED:
             return

@@ -77,7 +77,7 @@ class Suspensions:
                 self._log.info("table.resumed", table=place)
             if good:
                 self._changed()
-                await self._subscribe(session, good)  # what is retained there could not be read before
+                await self._subscribe(session, good)  # the messages retained there could not be read before
 
     @staticmethod
     async def _subscribe(session: Session, places: set[str]) -> None:
