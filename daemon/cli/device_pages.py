@@ -30,8 +30,8 @@ EDGE_FAULTS = (
     ),
     Fault(
         "device.refused",
-        "the device, or its port, will not work with us; the text says why",
-        "mend what the text says; it is tried again every 30 s",
+        "the device, or its port, refuses to work with us; the text gives the reason",
+        "mend the reported cause; it is tried again every 30 s",
         "by a person",
         "as device.offline",
         "error",

@@ -88,7 +88,7 @@ WENT_BACK_NUMBER = 200
 SHOWN_WITHIN_S = 0.25
 """Seconds without a message after which the broker has sent all retained rounds."""
 ALERT_FOR = 600.0
-"""Seconds for which an alert stands after the last event that was refused or in conflict."""
+"""Seconds for which an alert remains after the last event that was refused or in conflict."""
 
 
 class _Alarm:
@@ -220,7 +220,7 @@ class Consumer(BrokerProcess):
         self._in_sync = True
         """Whether memory equals the last commit. False after a failure within a batch."""
         self._alarms: dict[tuple[str, str], _Alarm] = {}
-        """The alerts that stand, by table and code."""
+        """The open alerts, by table and code."""
         self.on_verdict: Callable[[str, Verdict], None] = lambda _table, _verdict: None
         for table in self._tables.values():
             if self.journal.memory(f"options/{table.name}") != table.options:  # stored with the first state
@@ -368,8 +368,8 @@ class Consumer(BrokerProcess):
             edge=key[0],
             first=stream.expected,
             last=oldest - 1,
-            remedy="their files were archived or forgotten before these rules had used them: their rounds have no end "
-            "here; the files have what happened (feltd journal export)",
+            remedy="their files were archived or deleted before these rules had used them: their rounds have no end "
+            "here; archived files contain the events (feltd journal export)",
         )
         self._in_sync = False
         batch = _Batch()
@@ -399,7 +399,7 @@ class Consumer(BrokerProcess):
             seq=row.seq,
             row=row.n,
             reason=row.unreadable,
-            remedy=f"{what}; keep the journal for the inspector, and find out who published an event at such a time",
+            remedy=f"{what}; keep the journal for the inspector, and find the publisher of an event at such a time",
         )
         self._unsaved[key] = b"%d" % self.journal.last(table.name)
         if behind:  # an irregularity between two rounds
@@ -782,7 +782,7 @@ class Consumer(BrokerProcess):
         if self._replica is not None and leaf in ("availability", "info"):
             self._replica.look_who_speaks(self._tables)
         if leaf == "availability" and not message.payload:
-            self.retained.again("")  # an edge was forgotten, perhaps with our topics of its tables
+            self.retained.again("")  # `feltd forget` cleared the edge's topics, perhaps with ours of its tables
         if edge == self.name:
             return
         if leaf == "availability" and message.payload == b"online":

@@ -23,7 +23,7 @@ ROUND = re.compile(r"\d{4}-\d\d-\d\d:\d{1,9}(:.*)?")
 
 
 class _Before(Struct, frozen=True):
-    """The end of the rules before these: the fields of a RoundState. Empty: none were seen."""
+    """The end of the rules before these: the fields of a RoundState. Empty: none were read."""
 
     newest: str = ""
     heard: dict[str, int] = field(default_factory=dict)

@@ -31,7 +31,7 @@ Source = tuple[str, ...]
 KEPT_DIGESTS = 2000
 """The number of digests kept of a stream's last used events, to detect another event under a used number."""
 IN_CONFLICT = b"\xff" * DIGEST_SIZE
-"""Stands in place of a digest after different events were received with one number."""
+"""Replaces the digest of a number under which different events were received."""
 
 
 class Position(Struct, frozen=True, omit_defaults=True):
@@ -95,7 +95,7 @@ class Events(Stream[Envelope]):
         return ready
 
     def skip(self, to: int) -> list[Envelope]:
-        """As `Stream.skip`. Forgets all digests before `to`, because the skipped numbers have none."""
+        """As `Stream.skip`. Drops all digests before `to`, because the skipped numbers have none."""
         ready = super().skip(to)
         self._known_from = to
         for one in ready:

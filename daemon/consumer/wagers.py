@@ -31,9 +31,9 @@ __all__ = ["KEY", "AnswerDesk", "WagerAnswers", "answer_to"]
 
 KEY: Final = "wager/"
 KEPT: Final = 512
-"""Answers of a table that are remembered."""
+"""Answers of a table that are kept."""
 MOST_UNSENT: Final = 1000
-"""Answers that wait for the broker. What is dropped is sent when its request is repeated."""
+"""Answers that wait for the broker. A dropped one is sent when its request is repeated."""
 DEEPEST: Final = 6
 PLACEHOLDER: Final = "event"
 
@@ -43,8 +43,8 @@ def answer_to(
 ) -> WagerAnswer | None:
     """The answer to the request behind an event; None for one without a request. `round_`: from the present view.
 
-    A bet is accepted where it lies there now, a decision where a round rests on it. Either may be accepted with a
-    reason: something about it was irregular.
+    A bet is accepted if its amount changed as requested, a decision if a round rests on it. Either may be accepted
+    with a reason: something about it was irregular.
     """
     event = envelope.event
     if not isinstance(event, WagerPlaced | WagerWithdrawn | PlayerActed) or not event.request:
@@ -88,7 +88,7 @@ def _is_evidence(event: str, state: object, verdicts: tuple[Verdict, ...]) -> bo
 
 
 def _is_taken(event: WagerPlaced | WagerWithdrawn, before: object, after: object) -> bool:
-    """Whether more lies on the bet than before, or less where it was taken back."""
+    """Whether the bet's amount is larger than before, or smaller where it was taken back."""
     place = event.seat, event.bet
     if isinstance(event, WagerPlaced):
         return _held(after)[place] > _held(before)[place]
@@ -96,7 +96,7 @@ def _is_taken(event: WagerPlaced | WagerWithdrawn, before: object, after: object
 
 
 def _held(state: object, *, refused: bool = False) -> Counter[tuple[int, str]]:
-    """The amounts in a state by seat and bet. `refused`: with the chips that lie beside the bets."""
+    """The amounts in a state by seat and bet. `refused`: with the chips beside the bets, which were refused."""
     amounts: Counter[tuple[int, str]] = Counter()
     for struct in _structs(state, DEEPEST):
         for name in _fields(type(struct))[1]:
@@ -171,7 +171,7 @@ class WagerAnswers:
         self._number = max((record.number for record, _ in records), default=0)
 
     def put(self, event: WagerPlaced | WagerWithdrawn | PlayerActed, answer: WagerAnswer) -> tuple[str, bytes]:
-        """Remember an answer; returns the key and the value to store."""
+        """Keep an answer; returns the key and the value to store."""
         self._number += 1
         is_placed, bet = isinstance(event, WagerPlaced), event.action if isinstance(event, PlayerActed) else event.bet
         record = _Record(self._number, is_placed, event.seat, bet, event.amount, answer, event.round)
@@ -209,7 +209,7 @@ class WagerAnswers:
 
 
 class AnswerDesk:
-    """Decides, remembers and sends the answers of one consumer."""
+    """Decides, keeps and sends the answers of one consumer."""
 
     def __init__(self, site: str, tables: Iterable[str], journal: Journal) -> None:
         """Continue with the answers that the last process stored."""
@@ -221,8 +221,8 @@ class AnswerDesk:
         self._unsent: dict[tuple[str, str, str], WagerAnswer] = {}
         self._news = asyncio.Event()
         self.speaks: Callable[[str], bool] = lambda _table: True
-        """Whether these rules answer at a table: of several the first one answers, and the others remember the
-        answers.
+        """Whether these rules answer at a table: of several the first one answers, and the others only keep
+        the answers.
         """
 
     def answer_dealer(
@@ -250,7 +250,7 @@ class AnswerDesk:
     def decide(
         self, table: str, envelope: Envelope, before: object, after: object, verdicts: tuple[Verdict, ...], round_: str
     ) -> dict[str, bytes]:
-        """Remember the answer to an event until `release`; returns the values to store."""
+        """Keep the answer to an event until `release`; returns the values to store."""
         event, answer = envelope.event, answer_to(envelope, before, after, verdicts, round_)
         if answer is None or not isinstance(event, WagerPlaced | WagerWithdrawn | PlayerActed):
             return {}

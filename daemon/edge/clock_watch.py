@@ -1,4 +1,4 @@
-"""Notices a wall clock that goes back. Pure: time and the loop's clock are arguments."""
+"""Detects a wall clock that goes back. Pure: time and the loop's clock are arguments."""
 
 from datetime import datetime, timedelta
 

@@ -31,7 +31,7 @@ from protocols.plain_errors import plain
 
 __all__ = ["CommandRecord", "CommandService", "CommandTarget", "obeyed"]
 
-# The commands of a table that are remembered with their answers. One may be forgotten once it is too old to run.
+# The commands of a table that are kept with their answers. One may be overwritten once it is too old to run.
 KEPT = 128
 MOST_AT_ONCE = 4
 LONGEST_PAYLOAD = 4096
@@ -49,7 +49,7 @@ MOST_REFUSED = 32
 LONGEST_SHOWN = 200
 BETWEEN_ROUNDS = ("idle", "paying", "resolved", "ended")
 KEY = "command/"
-BROKEN_OFF = "the edge ended meanwhile: whether the device acted, only its events will show"
+BROKEN_OFF = "the edge ended meanwhile: only the device's events will show whether it acted"
 
 
 class CommandTarget(Protocol):
@@ -97,7 +97,7 @@ class CommandService:
         now: Callable[[], datetime],
         log: structlog.typing.FilteringBoundLogger,
     ) -> None:
-        """`stations` by table and device. `ruled`: the tables with a ruleset, which knows whether a round is open.
+        """`stations` by table and device. `ruled`: the tables with a ruleset, which reports whether a round is open.
 
         `kept`: what the last process stored under KEY. `keep` makes values durable before it returns.
         """
@@ -133,7 +133,7 @@ class CommandService:
             self._end(case, Reply(case.id, name, "failed", BROKEN_OFF))
 
     def is_ruled(self, table: str) -> bool:
-        """Whether a ruleset knows when a round of the table is open."""
+        """Whether the table has a ruleset, which reports open rounds."""
         return table in self._ruled
 
     @property
@@ -173,7 +173,7 @@ class CommandService:
         self._session = None
 
     def rules_are(self, online: bool) -> None:
-        """Whether the rules consumer is online. Without it nothing is known about open rounds."""
+        """Whether the rules consumer is online. Without it, every round may be open."""
         if online and not self._rules_online:
             self._rules_since = asyncio.get_running_loop().time()
         self._rules_online = online
@@ -261,7 +261,7 @@ class CommandService:
         """The last round state. Raises CommandRefused if a round is open or unknown."""
         said = self._rounds.get(table)
         if said is None or not self._rules_online:
-            raise CommandRefused("it is not known whether a round is open; is feltd rules running?")
+            raise CommandRefused("whether a round is open is unknown; is feltd rules running?")
         if said.phase not in BETWEEN_ROUNDS:
             raise CommandRefused(f"a round is open ({said.phase}); ask again between two rounds")
         return said
@@ -316,7 +316,7 @@ class CommandService:
         try:
             ended = msgspec.json.encode(replace(case, reply=reply))
         except (TypeError, ValueError, RecursionError) as error:
-            text = f"it did something, and its answer cannot be sent: {_printable(error)}"
+            text = f"the device acted, but the answer cannot be sent: {_printable(error)}"
             reply = Reply(case.id, reply.command, "failed", text)
             ended = msgspec.json.encode(replace(case, reply=reply))
         self._put(replace(case, reply=reply))
@@ -340,14 +340,14 @@ class CommandService:
             await session.publish(topic, payload, correlation=message.correlation, vital=False, refused=refused)
 
     def _answer_refused(self, topic: str, reason: str) -> None:
-        """Log a refused response topic once; several answers may be on their way."""
+        """Log a refused response topic once; several answers may have been sent to it."""
         if topic in self._refused or len(self._refused) >= MOST_REFUSED:
             return
         self._refused.add(topic)
         remedy = "let the edge write there and restart it; the answer is also on cmd/<name>/result"
         self._log.warning("answer.refused", topic=topic[:LONGEST_SHOWN], reason=reason, remedy=remedy)
         if len(self._refused) == MOST_REFUSED:
-            remedy = "look at who asks for answers there, and restart the edge; answers are on cmd/<name>/result"
+            remedy = "find the client that requests them there, and restart the edge; answers are on cmd/<name>/result"
             self._log.warning("answers.refused", reason="too many: no response topic is written now", remedy=remedy)
 
 
@@ -394,9 +394,9 @@ async def obeyed(
         either: set[asyncio.Future[Any]] = {work, ended}
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if not work.done():
-            raise CommandFailed("the device was lost meanwhile: whether it acted, only its events will show")
+            raise CommandFailed("the device was lost meanwhile: only its events will show whether it acted")
         if work.cancelled():
-            raise CommandFailed("the driver broke it off: whether the device acted, only its events will show")
+            raise CommandFailed("the driver cancelled it: only the device's events will show whether it acted")
         return work.result()
     except LinkLost as error:
         raise CommandFailed(f"the device was lost meanwhile: {error}") from error
@@ -404,4 +404,4 @@ async def obeyed(
         work.cancel()
         await asyncio.wait({work})
         if not work.cancelled():
-            work.exception()  # known, or of no interest any more
+            work.exception()  # retrieved: asyncio would log it otherwise

@@ -50,7 +50,7 @@ _OF_STATUS = frozenset({DeviceOnline, *_OF_THE_LINK})
 
 
 class DeviceStatus(Struct, frozen=True):
-    """The known status of a device, kept over restarts: a fault survives them until its end is seen."""
+    """The status of a device, kept over restarts: a fault remains until its end is reported."""
 
     online: bool = False
     model: str = ""
@@ -70,7 +70,7 @@ class DeviceSession:
     """One device in the edge: writes its events to the journal and its state to the broker."""
 
     def __init__(self, edge: "Edge", table: Table, device: Device) -> None:
-        """Restore what the journal remembers."""
+        """Restore the stored status."""
         self._edge = edge
         self.task: asyncio.Task[None] | None = None
         """The supervisor's task, once the device is served."""

@@ -310,7 +310,7 @@ class Edge(BrokerProcess):
         }
 
     def _readable(self, row: Row) -> Row:
-        """An event without a plausible time is published as `events.missed`: readers must know of it."""
+        """An event without a plausible time is published as `events.missed`, so that readers treat it as lost."""
         missed = EventsMissed(1)
         return msgspec.structs.replace(row, type=type_of(missed), data=encode_data(missed))
 
@@ -432,7 +432,7 @@ class Edge(BrokerProcess):
         loop = asyncio.get_running_loop()
         clock = ClockWatch(self.journal.newest_time if self.journal.head else self.now(), loop.time())
         was: datetime | None = None
-        self._show_clock(was)  # the alert of an earlier life ends
+        self._show_clock(was)  # an alert of an earlier process ends
         while True:
             if (back := clock.look(self.now(), loop.time())) != was:
                 was = back

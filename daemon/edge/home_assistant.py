@@ -6,8 +6,8 @@
 The edge uses it if `[edge] home_assistant` is set. Each message is retained and refers to existing topics: Home
 Assistant reads availability, state and results there. The journal stores which topics were published, so that those of
 a removed device, or all after the option was switched off, can be cleared at the next connection. A broker that refuses
-a topic is logged once with the remedy and has no other effect. The edge may not read these topics and does not notice
-when they are cleared or overwritten: all are published again every REPEAT_S. Home Assistant ignores repetitions.
+a topic is logged once with the remedy and has no other effect. The edge may not read these topics and cannot detect
+that they were cleared or overwritten: all are published again every REPEAT_S. Home Assistant ignores repetitions.
 
 Source of the format: the documentation of the MQTT integration, "device discovery payload".
 """

@@ -95,7 +95,7 @@ class EventOrdering:
             self._moved.set()
 
     def late_ms(self, device: str, chunk: Chunk, age: float) -> int:
-        """The ms by which a newer event of another device was reported earlier; 0 for none. Remembers this event.
+        """The ms by which a newer event of another device was reported earlier; 0 for none. Keeps this event's time.
 
         The event happened `age` seconds before `chunk` arrived. A device's own events are ordered by its counter,
         independent of its clock.

@@ -1,6 +1,6 @@
 """Watches the owners of the jackpot pools that take bets at this edge's tables.
 
-The owner of a pool is the jackpots process. While its heartbeat does not come, the jackpot bets of its tables are
+The owner of a pool is the jackpots process. While its heartbeat is missing, the jackpot bets of its tables are
 closed: an alert at each table reports it, and the edge writes it into each bet meanwhile, so that rules and books
 decide alike at any time. Bets that were taken before stay in the journal, and the owner counts them when it is back.
 """
@@ -100,7 +100,7 @@ class Pools:
         return owner
 
     def beat(self, owner: str) -> None:
-        """A heartbeat came."""
+        """A heartbeat was received."""
         if any(one.owner == owner for one in self._owners.values()):
             self.beats[owner] = asyncio.get_running_loop().time()
 

@@ -126,7 +126,7 @@ async def supervise(  # noqa: PLR0915 - every way a session can end is handled i
             soon = min(soon * 2, SOON_MOST)
         except DeviceRefused as error:
             reason, wait = str(error), SLOWLY
-            fault = DeviceFaulted(REFUSED, reason, "error", "mend what the text says; it is tried again every 30 s")
+            fault = DeviceFaulted(REFUSED, reason, "error", "mend the reported cause; it is tried again every 30 s")
         except BadJournal:
             raise  # the journal failed: the process must end
         except (Exception, asyncio.CancelledError) as error:

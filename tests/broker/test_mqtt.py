@@ -968,7 +968,7 @@ async def test_a_message_larger_than_the_broker_takes_is_refused_with_its_size()
     assert refused == ["108 bytes are more than the 64 that it takes"]
 
 
-@pytest.mark.parametrize(("properties", "why"), [(b"\x24\x00", "no QoS 1"), (b"\x25\x00", "no QoS 1")])
+@pytest.mark.parametrize(("properties", "why"), [(b"\x24\x00", "support QoS 1"), (b"\x25\x00", "support QoS 1")])
 async def test_a_broker_without_qos_1_or_retained_messages_is_not_used(properties: bytes, why: str) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"writer")

@@ -683,7 +683,7 @@ async def test_port_unplugged_during_the_search_is_a_lost_link(monkeypatch: pyte
         raise TypeError("int() can't convert non-string with explicit base")
 
     monkeypatch.setattr(links, "plugged_in", vanishes)
-    assert await refusal("serial:?vid=0403&pid=6001", LinkLost) == "what is plugged in has just changed"
+    assert await refusal("serial:?vid=0403&pid=6001", LinkLost) == "a device was just plugged in or unplugged"
 
 
 async def test_a_port_is_found_by_what_is_plugged_in(terminal: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,7 +106,7 @@ class _Target:
             case "unix":
                 self.path, self.user = parts.path, query.pop("user", CONSOLE_USER)
                 if parts.netloc or parts.fragment or query or not self.path.startswith("/") or not self.user:
-                    raise BadUrl(f"{url}: write unix:///run/feltd/console/TABLE.sock, and ?user=NAME of who serves it")
+                    raise BadUrl(f"{url}: write unix:///run/feltd/console/TABLE.sock, and ?user=NAME of its server")
             case "serial":
                 self.path = parts.path
                 self.match = {key: query.pop(key) for key in ("vid", "pid", "serial") if key in query}
@@ -190,7 +190,7 @@ Tap: TypeAlias = Callable[[Way, datetime, bytes], None]
 
 
 class HostLink(Link, Protocol):
-    """A link with byte counters and an optional `tap` that sees all bytes."""
+    """A link with byte counters and an optional `tap` that receives all bytes."""
 
     tap: Tap | None
 
@@ -568,7 +568,7 @@ def _find(match: dict[str, str]) -> str:
     try:
         ports = plugged_in()
     except (TypeError, ValueError) as error:  # pyserial continues after one was just unplugged
-        raise LinkLost("what is plugged in has just changed") from error
+        raise LinkLost("a device was just plugged in or unplugged") from error
     found = [
         str(port.device)
         for port in ports

@@ -3,7 +3,7 @@
     mqtt://host[:port]/?hear=ikg/sicbo/Billy-III/says&hear=…&say=ikg/sicbo/Billy-III/listens[&username=…&password_file=…]
                        [&version=3.1.1][&ca_file=…]
 
-A `*` as one level of `hear` and of `say` stands for one of several senders: its name is in front of each line that is
+A `*` as one level of `hear` and of `say` is the name of one of several senders: it is in front of each line that is
 read, followed by a space, and of each line that is written. The unread messages of each name are bounded, so that a
 sender that publishes too much loses its own messages only.
 
@@ -73,7 +73,7 @@ class _Target:
         """The level of the sender's name in a topic; None where there is one sender only."""
         named = {topic.split("/").index("*") if "*" in topic.split("/") else None for topic in self.hear}
         if named != {self.level}:
-            raise BadUrl(f"{url}: * stands for the name of a sender, at the same level of hear=… and of say=…")
+            raise BadUrl(f"{url}: * is the name of a sender, at the same level of hear=… and of say=…")
         if self.say in self.hear:
             raise BadUrl(f"{url}: what is published on {self.say} would be received as if the device had sent it")
         one = {key: values[-1] for key, values in query.items()}
@@ -132,7 +132,7 @@ class MqttLink:
     tap: Tap | None = None
 
     def __init__(self, session: Session, target: _Target, now: Callable[[], datetime]) -> None:
-        """Take the session's messages as they arrive, to stamp them and to see whether they were retained."""
+        """Take the session's messages as they arrive, to stamp them and to ignore retained ones."""
         self._session = session
         self._target = target
         self._now = now
@@ -145,7 +145,7 @@ class MqttLink:
         self._reader: asyncio.Future[None] | None = None
         self.received_bytes = 0
         self.sent_bytes = 0
-        session.deliver_to(self._received)  # its own queue does not know the time of arrival
+        session.deliver_to(self._received)  # its own queue stores no times of arrival
 
     def _received(self, message: Message) -> None:
         if message.retain:
@@ -173,7 +173,7 @@ class MqttLink:
             self._reader.set_result(None)
 
     def _until_over(self, watch: asyncio.Task[None]) -> None:
-        """The session's end, as `watch` saw it."""
+        """The session has ended, as `watch` reports."""
         if not watch.cancelled() and (error := watch.exception()) is not None:
             self._end(_in_words(error, self._target))
 

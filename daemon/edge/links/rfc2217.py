@@ -178,7 +178,7 @@ class Rfc2217Link(StreamLink):
         super().pause_writing()
 
     def resume_writing(self) -> None:
-        """The server accepts our bytes again, unless it asked to wait."""
+        """The server accepts our bytes again, unless it requested a pause."""
         self._full = False
         if not self._suspended:
             super().resume_writing()
@@ -242,7 +242,7 @@ class Rfc2217Link(StreamLink):
 
 
 def _retrieve(ready: asyncio.Future[None]) -> None:
-    """Mark the outcome as seen: an opening that was given up no longer waits for it."""
+    """Retrieve the outcome, which an opening that was given up no longer awaits: asyncio would log it."""
     if not ready.cancelled():
         ready.exception()
 
@@ -251,12 +251,12 @@ def _differs(number: int, value: bytes) -> str:
     """In words, the settings that the server's port has instead."""
     match number:
         case 1:
-            return f"its port runs at {int.from_bytes(value, 'big')} baud, not as the URL says"
+            return f"its port runs at {int.from_bytes(value, 'big')} baud, not as in the URL"
         case 2:
             return f"its port has {int.from_bytes(value, 'big')} data bits, not 8"
         case 3:
             parity = next((name for name, one in PARITIES.items() if bytes([one]) == value), "another")
-            return f"its port has parity {parity}, not as the URL says"
+            return f"its port has parity {parity}, not as in the URL"
         case _:
             return "its port has more than one stop bit"
 

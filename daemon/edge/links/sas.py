@@ -1,16 +1,16 @@
 """Links to SAS machines: a serial port with a ninth bit.
 
     sas:///dev/serial/by-id/usb-…[?baud=19200]      a port by its stable name
-    sas:?vid=0403&pid=6001[&serial=…]               a port by what is plugged in
+    sas:?vid=0403&pid=6001[&serial=…]               a port by its adapter's USB ids
 
 Each `write` is one message: its first byte goes out with the ninth bit set (mark parity), the rest with it clear
 (space parity). Reading expects it clear; a byte with it set (a loop break indication of an unpolled machine)
 is counted and dropped, as is a break.
 
-A port without such parity (a pseudo terminal) is used with eight bits: `ninth_bit` says which it is.
+A port without such parity (a pseudo terminal) is used with eight bits: `ninth_bit` shows which it is.
 
 A network link cannot do it: TCP carries no ninth bit, and a serial server does not change its parity between two bytes
-(RFC 2217) within the 5 ms that a message may pause. `refusal` says so.
+(RFC 2217) within the 5 ms that a message may pause. `refusal` gives this reason.
 """
 
 import asyncio
@@ -80,7 +80,7 @@ def refusal(url: str) -> str:
     elif scheme.lower() not in NETWORK:
         return ""
     return (
-        f"{url}: a SAS machine listens for the wakeup bit, {why} write sas:///dev/serial/by-id/NAME, or give the "
+        f"{url}: a SAS machine needs the wakeup bit, {why} write sas:///dev/serial/by-id/NAME, or give the "
         "device the option adapter = true where its adapter sets that bit by itself"
     )
 

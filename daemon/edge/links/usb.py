@@ -3,9 +3,9 @@
     usb:?vid=05e0&pid=1200                          the only one of its kind
     usb:?vid=05e0&pid=1200&serial=S1&interface=1    one of several, and not its first keyboard
 
-The kernel would type a scanner's codes into the focused window. Its driver is therefore detached while the link lives,
-and attached again at the end. One thread of the link finds, claims, reads and releases the device, so no other uses
-it, and the loop never waits for it. Bytes are stamped in that thread as they arrive. The buffer is bounded: beyond
+The kernel would type a scanner's codes into the focused window. Its driver is therefore detached while the link is
+open, and attached again at the end. One thread of the link finds, claims, reads and releases the device, so no other
+uses it, and the loop never waits for it. Bytes are stamped in that thread as they arrive. The buffer is bounded: beyond
 MAX_WAITING the device is not read, and keeps its reports.
 
 A link never reconnects; its owner opens another one.
@@ -208,7 +208,7 @@ class UsbLink:
         except (LinkLost, DeviceRefused) as trouble:
             self._call_soon(self._answer, trouble)
             self._call_soon(self._ended, str(trouble))
-        except BaseException as bug:  # noqa: BLE001 - it belongs to whoever opened the link, not to a thread
+        except BaseException as bug:  # noqa: BLE001 - it is raised where the link is opened or read
             self._call_soon(self._answer, bug)
             self._call_soon(self._ended, f"{type(bug).__name__}: {bug}")
 
