@@ -54,7 +54,7 @@ HEAD = """\
 
 
 class BadSite(Exception):
-    """Configurations that give no access list. The message says which and what to do."""
+    """Configurations that give no access list. The message names them and the remedy."""
 
 
 class _Edge(Struct):
@@ -274,7 +274,7 @@ def _users_in_common(site: _Site, path: Path) -> list[str]:
 
 
 def _block(title: str, user: str, write: Iterable[str], read: Iterable[str], deny: Iterable[str] = ()) -> str:
-    """The lines of one user. Denied topics stand first, as mosquitto reads them first."""
+    """The lines of one user. Denied topics are listed first, as mosquitto reads them first."""
     lines = [f"# ---- {title}", "", f"user {user}"]
     lines += [f"topic deny {topic}" for topic in deny]
     lines += [f"topic write {topic}" for topic in write]

@@ -95,7 +95,7 @@ crlfile {certificates / "ca.crl"}
 certfile {certificates / "broker.crt"}
 keyfile {certificates / "broker.key"}
 tls_version tlsv1.2
-# Without a certificate of ours nobody is let in; with one its common name is the user: no password is asked.
+# Only clients with a certificate of ours are accepted; its common name is the user, without a password.
 require_certificate true
 use_identity_as_username true
 """
@@ -114,8 +114,8 @@ def bridge(config: Config, hosts: Sequence[str], port: int, certificates: Path, 
     topics = [f"topic {one.removeprefix(prefix)} {way} 1 {prefix} {prefix}" for all_, way in ways for one in all_]
     lines = [
         "# The bridge to the broker of the site. `feltd broker` makes it; goes to /etc/mosquitto/conf.d/.",
-        "# A broker that was away is given all states as they are then; what else passed is asked for again from the",
-        "# journals. Nothing waits here: mosquitto would add all states each time it tries to connect.",
+        "# A broker that was offline then receives all retained states; other messages are requested again from the",
+        "# journals. None is queued here: mosquitto would add all states each time it tries to connect.",
     ]
     for number, host in enumerate(hosts, 1):
         name = user if number == 1 else f"{user}-{number}"

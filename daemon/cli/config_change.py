@@ -40,7 +40,7 @@ _BETWEEN = "# ---- until all processes use the new configuration: what the one b
 
 
 class CannotChange(Exception):
-    """Nothing was changed, or everything is as before. The message says why and what to do."""
+    """Nothing was changed, or everything is as before. The message gives the cause and the remedy."""
 
 
 class Version(Struct, frozen=True):
@@ -142,7 +142,7 @@ class Changes:
         both, notes = "", list[str]()
         users: list[str] = []
         if broker_of(config, config.edge).host not in granted.HERE or not granted.INSTALLED.exists():
-            notes.append("install the list that `feltd acl` prints at the broker, too: it is not here")
+            notes.append("the broker is not on this computer: install the list that `feltd acl` prints there, too")
         else:
             lists = self._lists(before, config)
             both, users = self._broker(lists, files) if lists else ("", [])

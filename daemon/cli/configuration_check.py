@@ -138,7 +138,7 @@ def file_mistakes(config: Config, path: Path) -> list[str]:
     mistakes = []
     for section, key in FILES:
         file = getattr(getattr(config, section), key)
-        with contextlib.suppress(OSError):  # the user of the check may not see it
+        with contextlib.suppress(OSError):  # this user may not read the folder
             if Path(file).is_dir():
                 text = f"{section}.{key}: {file} is a folder; name a file in it"
                 mistakes.append(f"{path}:{line_of(path, (section, key))}: {text}")
@@ -281,12 +281,12 @@ def unproven_mistakes(config: Config, path: Path, of: Sequence[str] = ("rules", 
 
 
 def order_key_mistakes(config: Config, path: Path) -> list[str]:
-    """Why no order about a pool can be proven: jackpots name no public key, or a bad one. As "file:line: text"."""
+    """Why every order about a pool would be refused: the public key is missing or bad. As "file:line: text"."""
     if not config.jackpot or (config.jackpots.insecure and not config.jackpots.order_public_key):
         return []
     at = f"{path}:{line_of(path, ('jackpots', 'order_public_key'))}"
     if not config.jackpots.order_public_key:
-        text = "no order about a pool can be proven, so none is obeyed: make a key (`feltd journal key`), and name it"
+        text = "every order about a pool is refused without a key: make one (`feltd journal key`), and name it"
         return [f"{at}: {text} as [console] order_key and its public half as [jackpots] order_public_key"]
     from daemon.journal.signing import BadKey, PublicKey
 
@@ -371,7 +371,7 @@ def summary(config: Config, path: Path) -> str:
 def _notes(config: Config) -> list[str]:
     """Notes on possible mistakes that depend on this computer."""
     found = [
-        f"[{name}]: insecure = true and no keys: anybody with a broker password is trusted"
+        f"[{name}]: insecure = true and no keys: messages of every broker user are accepted"
         for name in credulous(config)
     ]
     parts = [part for part in (config.edge, config.rules) if part.broker_certificate]
@@ -389,7 +389,9 @@ def _notes(config: Config) -> list[str]:
         if broker.ca_file and broker.port == PLAIN_PORT:
             found.append(f"{name}: TLS at port {PLAIN_PORT}, which brokers usually serve without TLS; 8883?")
     if config.jackpot and config.jackpots.order_public_key and not config.console.order_key:
-        text = "a console with this file signs no order about a pool, and the jackpots obey none without a signature"
+        text = (
+            "a console with this file signs no order about a pool, and the jackpots refuse orders without a signature"
+        )
         found.append(f"console.order_key is not named: {text}")
     found += _of_ports(config)
     files = files_of(config)
@@ -451,7 +453,7 @@ def _of_devices(config: Config) -> list[tuple[str, Mqtt]]:
 def _may_be_there(path: str) -> bool:
     try:
         return Path(path).exists() or encrypted_credential(Path(path)) is not None
-    except OSError:  # the user of the check may not see it
+    except OSError:  # this user may not read the folder
         return True
 
 

@@ -45,7 +45,7 @@ class _Person:
 
 
 class _Program:
-    """A program at the device's side: called with the name of what is to be done, it ends with 0 when it is done."""
+    """A program at the device's side: called with the name of the action, it ends with 0 when the action is done."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -77,12 +77,12 @@ class _Nobody:
 
 @click.command(epilog=examples("feltd conform 'serial:///dev/serial/by-id/NAME?baud=115200'"))
 @click.argument("url", metavar="URL")
-@click.option("--act", metavar="PROGRAM", help=f"a program that does what hands do: called with {', '.join(ACTS)}")
+@click.option("--act", metavar="PROGRAM", help=f"a program that acts at the device: called with {', '.join(ACTS)}")
 @AS_JSON
 def conform(url: str, act: str | None, as_json: bool) -> None:
-    """Play the daemon against a device that speaks FDL, and say rule by rule what holds.
+    """Act as the daemon towards a device that speaks FDL, and report rule by rule what holds.
 
-    URL is the device's link, as in the configuration. What only hands can do is asked for on the terminal. Exit code 1
+    URL is the device's link, as in the configuration. The terminal asks you for each action at the device. Exit code 1
     where a rule is broken.
     """
     from daemon.edge.links.link import BadUrl, check_url, open_link
@@ -117,7 +117,7 @@ def _text(report: Report) -> str:
     unseen = [f"{one.kind} {one.name}" for one in report.kinds if not one.seen]
     lines.append("")
     if unseen:
-        lines += textwrap.wrap(f"Events of such a device that were not seen: {', '.join(unseen)}.", _WIDTH)
+        lines += textwrap.wrap(f"Events of such a device that it did not report: {', '.join(unseen)}.", _WIDTH)
     held, broken, untried = (report.count(verdict) for verdict in _SIGNS)
     lines.append(f"{len(report.findings)} rules: {held} hold, {broken} broken, {untried} not tried")
     return "\n".join(lines)

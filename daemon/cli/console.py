@@ -67,7 +67,7 @@ def console(context: click.Context, config_path: Path) -> None:
 
 
 def journal_of(config: Any, keeping: Any) -> tuple[Any, str]:
-    """The journal of actions as it was written, and why nothing may be written there. Raises BadJournal."""
+    """The journal of actions, and the reason if it has no room (empty: it has). Raises BadJournal."""
     from daemon.console.site.actions import take_up
     from daemon.journal.store import Journal
 
@@ -222,7 +222,7 @@ def _say_if_nothing_to_do(config: Any, name: str, role: str, tables: tuple[str, 
 
 @console.group(epilog=examples("sudo -u feltd-console feltd console token list"))
 def token() -> None:
-    """Tokens: of a screen on the wall, which only looks, or of a program that reads /metrics."""
+    """Tokens: of a screen on the wall, which may only read, or of a program that reads /metrics."""
 
 
 @token.command("add", epilog=examples("sudo -u feltd-console feltd console token add hall-a --role viewer"))
@@ -265,7 +265,7 @@ def list_tokens(config_path: Path, as_json: bool) -> None:
 @click.pass_obj
 def remove_token(config_path: Path, name: str) -> None:
     """Remove a token: it is no longer accepted."""
-    _changed(config_path, name, "removed, it opens nothing any more", lambda users, by: users.remove_token(by, name))
+    _changed(config_path, name, "removed, it is no longer accepted", lambda users, by: users.remove_token(by, name))
 
 
 def _changed(config_path: Path, name: str, done: str, change: Callable[["Users", "By"], None]) -> None:

@@ -25,7 +25,7 @@ EDGE_FAULTS = (
         "the device does not answer",
         "check power and cable; it comes back by itself",
         "by itself",
-        "waits, where what happened meanwhile is not known; else goes on",
+        "waits if events may be missing; else goes on",
         "error",
     ),
     Fault(
@@ -47,7 +47,7 @@ EDGE_FAULTS = (
 )
 RULE = (
     "The first time in a cycle a fault is reported with the severity named here, the second time as an error; its end "
-    "is reported, too. What is open stays open over a restart until it is seen to be over."
+    "is reported, too. An open fault stays open over a restart until its end is detected."
 )
 COMMAND_HINT = "`feltd command -c FILE TABLE/DEVICE NAME KEY=VALUE …`, or a message under `cmd/<name>`."
 CARDS = (

@@ -69,7 +69,7 @@ async def record(device: Device, write: Callable[[str], None]) -> str:
 
 
 class _LastReason:
-    """A log that only keeps why the broker is away."""
+    """A log that keeps only the reason of a lost connection."""
 
     reason = ""
 

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 SLOW_SYNC_MS, TOO_SLOW_SYNC_MS = 20.0, 200.0
-"""Median fdatasync. Each event waits for one: above the first a table feels it, above the second devices time out."""
+"""Median fdatasync. Each event waits for one: above the first play slows, above the second devices time out."""
 SOON = timedelta(days=30)
 LATELY = timedelta(days=8)
 """A nightly `feltd backup` or a weekly `feltd journal verify` reads all rows of a journal in this time."""
@@ -58,7 +58,7 @@ class Line(Struct, frozen=True):
 
 
 class Clock(Struct, frozen=True):
-    """Whether the kernel's clock is synchronized; None where the kernel does not say."""
+    """Whether the kernel's clock is synchronized; None where the kernel does not report it."""
 
     synchronized: bool | None
 
@@ -83,7 +83,7 @@ class Kind(StrEnum):
 
 
 class File(Struct, frozen=True):
-    """A file, its permission bits and its owner's name. `error` is set where it could not be looked at.
+    """A file, its permission bits and its owner's name. `error` is set where it could not be examined.
 
     `unreadable_for`: the user of the service that needs the file and may not read it.
     """
@@ -219,7 +219,7 @@ def _clock(clock: Clock) -> Line:
             remedy = "point chrony at the time server of the house: docs/how-to/prepare-the-computer.md"
             return Line("clock", State.WARNING, "nothing synchronizes it: events carry its error", remedy)
         case None:
-            return Line("clock", State.WARNING, "the kernel does not say whether it is synchronized", "run as root")
+            return Line("clock", State.WARNING, "the kernel does not report whether it is synchronized", "run as root")
 
 
 def _disk(disk: Disk, limit_mb: int, file_mb: int) -> list[Line]:
@@ -288,7 +288,7 @@ def _credulous(section: str) -> Line:
     return Line(
         f"keys of the {section}",
         State.WARNING,
-        "insecure = true and no keys: anybody with a broker password is trusted",
+        "insecure = true and no keys: messages of every broker user are accepted",
         remedy,
     )
 

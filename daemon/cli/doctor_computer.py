@@ -1,6 +1,6 @@
 """The computer below feltd: watchdog, clock, partition of the journals, system logs, and updates outside of play.
 
-`measured` reads files of the system and asks chrony; `lines` judges. Each line is a section of
+`measured` reads files of the system and asks chrony; `lines` rates them. Each line is a section of
 docs/how-to/prepare-the-computer.md.
 """
 
@@ -35,7 +35,7 @@ class Computer(Struct, frozen=True, kw_only=True):
     offset_ms: float | None = None
     """The clock's offset from the time server, by chrony."""
     shared: tuple[str, ...] | None = None
-    """Folders of journals that lie on the root file system. None: no folder is there yet."""
+    """Folders of journals on the root file system. None: no folder is there yet."""
     logs: str | None = None
     """The bound of systemd's own journal, as "500M"."""
     updates: bool = False
@@ -89,7 +89,7 @@ def _offset_ms() -> float | None:
 
 
 def lines(computer: Computer) -> Iterator[Line]:
-    """One line for each section of the page but the last: `doctor` itself looks at the names of ports."""
+    """One line for each section of the page but the last: `doctor` itself checks the names of ports."""
     yield _watchdog(computer.watchdog)
     yield _offset(computer.offset_ms)
     yield _partition(computer.shared)

@@ -1,4 +1,4 @@
-"""Measures what `feltd doctor` judges. It opens no device and writes no journal."""
+"""Measures what `feltd doctor` checks. It opens no device and writes no journal."""
 
 import asyncio
 import contextlib
@@ -252,7 +252,7 @@ def _end(part: str, path: Path, key: str) -> End:
 
 
 def _ports(config: Config) -> Iterator[Port]:
-    """Serial and USB ports. Network links are not opened: a device speaks with one host at a time."""
+    """Serial and USB ports. Network links are not opened: a device serves one host at a time."""
     for table in config.table:
         for device in table.device:
             name = f"{table.name}/{device.name}"

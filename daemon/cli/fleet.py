@@ -90,7 +90,7 @@ async def _standing(config: Config) -> dict[str, bytes]:
 def fleet(config_path: Path, as_json: bool) -> None:
     """Show all computers of the site, worst first: version, devices, room, restarts; a version that differs is named.
 
-    It asks the broker. Exit code 0: nothing was found; 1: something was.
+    It reads the broker's retained messages. Exit code 0: nothing was found; 1: something was.
     """
     from daemon import logs
     from daemon.broker.session import BrokerLost

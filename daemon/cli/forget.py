@@ -1,4 +1,4 @@
-"""`feltd forget`: clears the retained topics of an edge or rules that are gone for good."""
+"""`feltd forget`: clears the retained topics of an edge or rules that were removed for good."""
 
 import asyncio
 
@@ -15,12 +15,12 @@ from protocols.contract.topics import edge_topic, table_topic
 __all__ = ["StillThere", "forget"]
 
 QUIET_S = 1.0
-"""Seconds of silence after which every retained message has arrived."""
+"""Seconds without a message after which every retained message has arrived."""
 READ_TIMEOUT_S = 30.0
 
 
 class StillThere(Exception):
-    """The edge or the rules process to forget is online. The message says what to do."""
+    """The edge or the rules process to forget is online. The message gives the remedy."""
 
 
 async def forget(config: Config, name: str, *, although_online: bool = False) -> list[str]:
@@ -28,7 +28,7 @@ async def forget(config: Config, name: str, *, although_online: bool = False) ->
 
     The user is that of [maintenance], who may clear topics of others; without one, first the edge's and then the
     rules', since each may write what the other may not. Other processes repeat their topics of the same tables when the
-    availability is cleared, which is last. `although_online`: a broker that was killed together with an edge remembers
+    availability is cleared, which is last. `although_online`: a broker that was killed together with an edge still has
     it as online. Raises StillThere, BrokerLost, TimeoutError.
     """
     own = edge_topic(config.site.name, name, "")

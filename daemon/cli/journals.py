@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from daemon.journal.recall import Recalled
 
 REFUSED_LOGGED_EVERY_S = 60.0
-PROVE = "it is not kept: find who may write this topic (feltd acl), or give the missing key with --public"
-NO_KEYS = "give the public keys of all journals with --public: without them heads that nobody signed are kept, too"
+PROVE = "it is not kept: find the users that may write this topic (feltd acl), or give the missing key with --public"
+NO_KEYS = "give the public keys of all journals with --public: without them unsigned heads are kept, too"
 CONTRADICTION_REMEDY = "keep all files as they are, verify the journal with --witness, and tell the inspector"
 
 
@@ -296,9 +296,9 @@ def _print(found: "Sequence[Recalled]", config: "Config", table: str, pdf: Path,
 @click.argument("path", metavar="JOURNAL", type=click.Path(path_type=Path, dir_okay=False))
 @AS_JSON
 def accept_journal(path: Path, as_json: bool) -> None:
-    """Take a journal as it stands, after a copy of it was put back on purpose. Stop its process before.
+    """Accept a journal as it is, after a copy of it was put back on purpose. Stop its process before.
 
-    The note beside JOURNAL then says that it ends here. The old note is kept: it shows what was there.
+    The note beside JOURNAL then has this end of it. The old note is kept: it shows where the journal ended before.
     """
     from daemon.journal.retention import accept
     from daemon.journal.store import BadJournal

@@ -62,11 +62,7 @@ def plugged() -> list[tuple[str, str]]:
 def detected() -> str:
     """The plugged-in devices as a text table; one sentence if there are none."""
     rows = plugged()
-    return (
-        _columns([("link", "what"), *rows])
-        if rows
-        else "no serial port is plugged in, and nothing that types as a scanner does"
-    )
+    return _columns([("link", "what"), *rows]) if rows else "no serial port and no scanner is plugged in"
 
 
 def ruleset_info(kind: type[Ruleset[Any]]) -> dict[str, Any]:

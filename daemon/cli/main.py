@@ -77,7 +77,7 @@ class _Output(io.FileIO):
             return super().write(data) or 0
         except OSError as error:
             self._lost = True
-            if error.errno != errno.EPIPE:  # a reader that has seen enough is no error
+            if error.errno != errno.EPIPE:  # a reader that closed the pipe is no error
                 click.echo(f"Error: standard output: {error.strerror}", err=True)
             raise SystemExit(1) from error
 

@@ -122,7 +122,7 @@ def replay(
     options: dict[str, Any],
     progress: Progress = silent,
 ) -> list[Seen]:
-    """Run `driver` on a capture; silence in it is an outage. Raises BadInput.
+    """Run `driver` on a capture; a pause beyond the driver's timeout is an outage. Raises BadInput.
 
     `progress` gets the part of the capture that was read.
     """

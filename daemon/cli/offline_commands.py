@@ -77,12 +77,12 @@ def replay(capture: Path, driver: str, options: tuple[str, ...], pace: float) ->
         said = re.match(rb"# feltd capture 1 driver=(\w{1,40})", raw)
         read, messages = messages_read(driver, frames)
         device_bytes = sum(len(frame.data) for frame in frames if frame.from_device)
-        whose = f"it was recorded with {said[1].decode()}" if said else "see `feltd devices` for the driver it is of"
+        whose = f"it was recorded with {said[1].decode()}" if said else "see `feltd devices` for its driver"
         if said and said[1].decode() == driver:
-            few = f"{device_bytes} bytes of the device are too few, or none that it understands"
+            few = f"{device_bytes} bytes of the device are too few, or it cannot decode them"
             whose = f"its driver is right, and {few}: was it cut short?"
         if not read:
-            raise BadInputError(f"{capture}: {driver} understands nothing in it; {whose}")
+            raise BadInputError(f"{capture}: {driver} can decode nothing in it; {whose}")
         count = f"it reads {read} of {messages} messages in it"
         if 2 * read < messages:  # noise holds a short message now and then
             raise BadInputError(f"{capture}: {driver} finds no event in it; {count}; {whose}")

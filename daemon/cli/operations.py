@@ -72,7 +72,7 @@ def doctor(config_path: Path, as_json: bool) -> None:
 
 @click.command(epilog=examples("sudo feltd status", "sudo feltd status --json"))
 @CONFIG
-@click.option("--all", "everything", is_flag=True, help="also what the broker says of other computers")
+@click.option("--all", "everything", is_flag=True, help="also other computers, by the broker's retained messages")
 @AS_JSON
 def status(config_path: Path, everything: bool, as_json: bool) -> None:
     """Show processes, devices, pools and all that is open, once, each with its remedy.
@@ -186,7 +186,7 @@ def _copied(config: Any, config_path: Path, folder: Path) -> tuple[dict[str, Any
 @click.argument("backup_path", metavar="BACKUP", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--passphrase-file", type=click.Path(path_type=Path, dir_okay=False), required=True)
 def restore(config_path: Path, backup_path: Path, passphrase_file: Path) -> None:
-    """Make this computer the one of an encrypted backup, and say what was lost. Run it as root, before the services.
+    """Make this computer the one of an encrypted backup, and list what was lost. Run it as root, before the services.
 
     Identity, keys, passwords, users and the books of jackpots go on; other journals begin anew, and those of the
     backup are kept as evidence. Nothing is written before the whole backup was read and proven.
@@ -230,7 +230,7 @@ def init(
 ) -> None:
     """Write the first configuration, from answers and from what is plugged in.
 
-    With --site nothing is asked and the options say everything. A file that exists is never changed.
+    With --site nothing is asked and the options have all values. A file that exists is never changed.
     """
     from daemon.broker.mac_keys import BadMacKey, make_mac_keys
     from daemon.cli.first_configuration import PASSWORDS, First, configuration

@@ -90,7 +90,7 @@ def revoke(folder: Path, as_json: bool, name: str) -> None:
         return
     crl = folder / "ca.crl"
     click.echo(
-        f"{name}: revoked {len(serials)}; copy {crl} to each broker (crlfile) and restart it: until then it is let in"
+        f"{name}: revoked {len(serials)}; copy {crl} to each broker (crlfile) and restart it: until then it is accepted"
     )
 
 

@@ -170,7 +170,7 @@ def reload_running(config_path: Path) -> None:
     refuse([mistake for part in running for mistake in start_mistakes(config, config_path, part)])
     units = [f"feltd-{part}" for part in running]
     if _systemctl("reload", *units) != 0:
-        raise click.ClickException(f"journalctl -n 20 -u {' -u '.join(units)}: says why")
+        raise click.ClickException(f"journalctl -n 20 -u {' -u '.join(units)} shows why")
     click.echo(f"{config_path}: given to {' and '.join(units)}")
 
 
@@ -213,7 +213,7 @@ def _by_line(mistakes: list[str], path: Path) -> list[str]:
 def check(config_path: Path, probe: bool, running: str | None, as_json: bool) -> None:
     """Validate a configuration; name every mistake with its line.
 
-    A device speaks with one host at a time: a probe beside a running edge finds the port in use, or takes the device
+    A device serves one host at a time: a probe beside a running edge finds the port in use, or takes the device
     away from it for a moment.
     """
     from daemon.broker.suspensions import LIST_REMEDY

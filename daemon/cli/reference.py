@@ -1,4 +1,4 @@
-"""The commands that list what feltd knows: devices, games, figures."""
+"""The commands that list what feltd supports: devices, games, figures."""
 
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,7 @@ def devices(device: str | None, as_json: bool) -> None:
 def cards(folder: Path, config_path: Path | None, language: Any) -> None:
     """Write a technician's card of each kind of device, a page to print: faults, what to try, commands.
 
-    With a configuration: the kinds that the site has, with the tables where they stand.
+    With a configuration: the kinds that the site has, with their tables.
     """
     from daemon.console.cards import card_page, index_page
     from drivers import DRIVERS

@@ -33,7 +33,7 @@ SUFFIX = ".feltd-backup"
 
 
 class BadRestore(Exception):
-    """Nothing was restored. The message says why and what to do."""
+    """Nothing was restored. The message gives the cause and the remedy."""
 
 
 class Manifest(Struct, frozen=True):
@@ -119,7 +119,7 @@ def _placed(work: Path, manifest: Manifest, owners: dict[str, tarfile.TarInfo], 
         text = "this computer has journals of its own; move them away and keep them, or go on with them"
         raise BadRestore(f"{', '.join(there)}: {text}")
     since = f"{manifest.made_at:%Y-%m-%d %H:%M:%SZ}"
-    placed, lost = [], [f"edge: events since {since} that no broker and no rules took"]
+    placed, lost = [], [f"edge: events since {since} that neither the broker nor the rules received"]
     for part, journal in journals.items():
         if not (work / part).is_dir():
             continue

@@ -168,7 +168,7 @@ def record(config_path: Path, device: str) -> None:
 def make_bundle(config_path: Path, output: Path | None) -> None:
     """One file for support, with the ends of the journals and without a secret: run it as root.
 
-    What only the console knows (states, incidents) is in the file that its page makes.
+    The console's states and incidents are only in the file that its page makes.
     """
     from daemon.cli.progress import ProgressLine
     from daemon.console.pages.bundle import Given, known_logs, make
@@ -234,7 +234,7 @@ def command(
     except TimeoutError as error:
         remedy = "it may still be done; is feltd-edge running? `feltd watch` shows its state"
         raise click.ClickException(f"no answer in {wait:g} s: {remedy}") from error
-    if reply is None:  # Ctrl-C: what was asked may still be done
+    if reply is None:  # Ctrl-C: the command may still be executed
         raise click.exceptions.Exit(1)
     if as_json:
         echo_json({"device": device, "command": name, "status": reply.status, "text": reply.text, "data": reply.data})
@@ -247,10 +247,10 @@ def command(
 @click.command(epilog=examples("sudo feltd forget edge-3"))
 @CONFIG
 @click.argument("name", metavar="EDGE")
-@click.option("--although-online", is_flag=True, help="the broker takes it for online, and it is not there")
+@click.option("--although-online", is_flag=True, help="clear it although the broker still has it as online")
 @AS_JSON
 def forget(config_path: Path, name: str, although_online: bool, as_json: bool) -> None:
-    """Clear what an edge or rules left on the broker that are gone for good; until then screens show it as offline."""
+    """Clear the retained topics of an edge or rules that were removed; until then screens show it as offline."""
     from daemon.broker.session import BrokerLost
     from daemon.cli.forget import StillThere, forget as forgetting
     from protocols.contract.topics import is_id

@@ -295,7 +295,7 @@ def _pool(name: str, broker_state: BrokerState) -> Pool:
 
 def _of_broker(facts: Facts, broker_state: BrokerState) -> Iterator[Open]:
     if facts.broker_state is None:
-        known = " What follows is what systemd and the journal of the edge say." if facts.services else ""
+        known = " What follows is from systemd and the journal of the edge." if facts.services else ""
         text = f"{facts.broker}: {facts.broker_error}.{known}"
         yield Open("error", "broker", "broker.lost", text, facts.broker_remedy)
     if broker_state.unreadable:
@@ -312,14 +312,14 @@ def _of_process(one: Process, facts: Facts, *, needed: bool) -> Iterator[Open]:
     place, restart = one.name, start.replace(" start ", " restart ")
     match one.state:
         case "hangs":
-            text = f"{one.name} is connected and gives no sign of life{said}"
+            text = f"{one.name} is connected and sends no heartbeat{said}"
             yield Open("error", place, "process.hangs", text, f"{why}; then {restart}", one.since)
         case "not connected":
             text = f"{one.name} runs and is not connected to the broker{said}"
             yield Open("error", place, "process.not_connected", text, f"{why}; feltd doctor tries its user", one.since)
         case "failed" | "restarting":
-            text = f"{one.name} does not start: systemd says {one.state}{said}"
-            yield Open("error", place, "process.failed", text, f"{why} says why; feltd check", one.since)
+            text = f"{one.name} does not start: systemd reports {one.state}{said}"
+            yield Open("error", place, "process.failed", text, f"{why} shows why; feltd check", one.since)
         case "starting" | "stopping":
             text = f"{one.name} is {one.state}{said}"
             yield Open("warning", place, f"process.{one.state}", text, f"feltd status, in a minute; {why}", one.since)

@@ -162,7 +162,7 @@ def _read(standing: Mapping[str, bytes], beating: frozenset[str]) -> BrokerState
 
 
 def _services(parts: Iterable[str]) -> dict[str, Service]:
-    """The units of feltd that systemd knows here, by part."""
+    """The units of feltd that systemd has here, by part."""
     found: dict[str, Service] = {}
     shown = "Id,LoadState,ActiveState,SubState,UnitFileState,StateChangeTimestamp"
     units = [f"feltd-{part}.service" for part in parts]
@@ -210,7 +210,7 @@ def _instant(text: str) -> datetime | None:
 
 
 def _by_journal(config: Config) -> dict[tuple[str, str], DeviceState] | None:
-    """The devices as the edge remembers them; None where its journal cannot be read."""
+    """The devices by the edge's journal; None where its journal cannot be read."""
     try:
         journal = open_to_read(Path(config.edge.journal))
     except (OSError, sqlite3.Error):

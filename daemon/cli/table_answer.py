@@ -127,7 +127,7 @@ def _make(request: Make, path: Path, services: Services) -> None:
 
 
 def _naming_files(wanted: Wanted, before: str) -> tuple[Mistake, ...]:
-    """New links that name a file: the edge could be made to send a key of its own to a broker of somebody else."""
+    """New links that name a file: the edge could be made to send a key of its own to a foreign broker."""
     known = {one["url"] for table in tables_of(before) for one in table.get("device", [])}
     said = "a link that names a file is added by `sudo feltd table` alone"
     new = ((n, unquote(one.url)) for n, one in enumerate(wanted.devices) if one.url not in known)

@@ -1,7 +1,7 @@
 """Adds, changes and removes a table in the text of a configuration. Pure; config_change writes the text.
 
 Everything outside of the table stays byte for byte, comments too. The result is parsed and compared with the requested
-change: if a file has an unknown form, `CannotEdit` says so and nothing is changed.
+change: if a file has an unsupported form, `CannotEdit` is raised and nothing is changed.
 """
 
 import re
@@ -19,11 +19,11 @@ __all__ = ["CannotEdit", "TableChange", "add_table", "change_table", "remove_tab
 
 _HEADER = re.compile(r"\s*\[\[?\s*([A-Za-z0-9_.-]+)\s*\]\]?\s*(#.*)?")
 _KEY = re.compile(r"[A-Za-z0-9_-]+")
-_UNKNOWN_FORM = "this command does not know the form of the file: edit it by hand, then `feltd reload`"
+_UNKNOWN_FORM = "this command does not support the form of the file: edit it by hand, then `feltd reload`"
 
 
 class CannotEdit(Exception):
-    """The text cannot be changed in this way. The message says what to do."""
+    """The text cannot be changed in this way. The message gives the remedy."""
 
 
 class TableChange(Struct, frozen=True):

@@ -191,13 +191,13 @@ class Systemd:
     def reload_broker(self) -> None:
         """Mosquitto reads its access list and passwords again on SIGHUP. A reload of its unit needs procps."""
         if _systemctl("is-active", "--quiet", "mosquitto") == 0 and _systemctl("kill", "-s", "HUP", "mosquitto") != 0:
-            raise CannotChange("mosquitto did not read its list again: journalctl -n 20 -u mosquitto says why")
+            raise CannotChange("mosquitto did not read its list again: journalctl -n 20 -u mosquitto shows why")
 
     def reload(self) -> None:
         """Edge and rules read the file again."""
         units = [f"feltd-{part}" for part in self._running()]
         if units and _systemctl("reload", *units) != 0:
-            raise CannotChange(f"a process refused it: journalctl -n 20 -u {' -u '.join(units)} says why")
+            raise CannotChange(f"a process refused it: journalctl -n 20 -u {' -u '.join(units)} shows why")
 
     def console_notes(self, config: Config) -> tuple[str, ...]:
         """What a person must do for the console to use the new version: its dealer pages are devices of tables."""
@@ -308,7 +308,7 @@ def _show(before: str, planned: Change) -> None:
 
 
 def _checked(text: str, path: Path, name: str, wanted: list[str]) -> None:
-    """Refuse what `feltd check` refuses; say what a table lacks; ask its devices. Raises CannotChange."""
+    """Refuse what `feltd check` refuses; name what a table lacks; ask its devices. Raises CannotChange."""
     from daemon.cli.table_check import check, probed
 
     lines = text.splitlines()

@@ -64,7 +64,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 class BadSince(ValueError):
-    """`since` is not a time, or a journal cannot be read. The message says what to do."""
+    """`since` is not a time, or a journal cannot be read. The message gives the remedy."""
 
 
 class Line(Struct, frozen=True):
@@ -142,7 +142,7 @@ def in_words(wire: Wire) -> tuple[Severity, str]:
 
 
 def _values(data: Mapping[str, Any]) -> str:
-    """A single value stands alone; several values each have their name."""
+    """A single value is shown without its name, several values with theirs."""
     values = {key: value for key, value in data.items() if value not in ("", None, [], {}, False)}
     late = values.pop("age_ms", 0)
     values.pop("overtaken", None)

@@ -587,7 +587,7 @@ def test_connected_ports_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("detect").exit_code == 0
     monkeypatch.setattr(listings, "plugged_in", list)
     monkeypatch.setattr(links_usb, "plugged_in", list)
-    nothing = "no serial port is plugged in, and nothing that types as a scanner does\n"
+    nothing = "no serial port and no scanner is plugged in\n"
     assert run("detect").stdout == nothing
     scanners = [links_usb.Plugged(0x5E0, 0x1200, "S 1&2", "Scanner"), links_usb.Plugged(0xC2E, 0xB61, "", "")]
     monkeypatch.setattr(links_usb, "plugged_in", lambda: scanners)

@@ -272,8 +272,8 @@ def test_a_capture_cut_short_is_not_called_another_device_s(tmp_path: Path) -> N
     )
     result = run("replay", path, "--driver", "cammegh_ss2")
     assert (result.exit_code, result.stdout) == (2, "")
-    told = "its driver is right, and 4 bytes of the device are too few, or none that it understands: was it cut short?"
-    assert result.stderr == f"Error: {path}: cammegh_ss2 understands nothing in it; {told}\n"
+    told = "its driver is right, and 4 bytes of the device are too few, or it cannot decode them: was it cut short?"
+    assert result.stderr == f"Error: {path}: cammegh_ss2 can decode nothing in it; {told}\n"
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,7 @@ def test_a_capture_that_the_driver_reads_names_no_other_driver(
 @pytest.mark.parametrize(
     ("head", "said"),
     [
-        (b"", "see `feltd devices` for the driver it is of"),
+        (b"", "see `feltd devices` for its driver"),
         (f"{CAPTURE_HEAD} driver=cammegh_ss2\n".encode(), "it was recorded with cammegh_ss2"),
     ],
 )
@@ -310,7 +310,7 @@ def test_a_capture_in_which_a_driver_finds_nothing_is_not_passed_over_in_silence
     path.write_bytes(head + (b"2026-01-01T00:00:00+00:00 < 41420d0a\n" if head else b"AB\r\n"))
     result = run("replay", path, "--driver", "bee_tek_shoe")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == f"Error: {path}: bee_tek_shoe understands nothing in it; {said}\n"
+    assert result.stderr == f"Error: {path}: bee_tek_shoe can decode nothing in it; {said}\n"
 
 
 def test_a_capture_of_a_shoe_is_read_on_either_wire_without_a_hint(tmp_path: Path) -> None:
@@ -332,7 +332,7 @@ def test_garbage_with_one_readable_message_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"*K CAM\r\n" + b"\xff\x00\r\n" * 3)
     result = run("replay", path, "--driver", "cammegh_ss2")
     assert (result.exit_code, result.stdout) == (2, "")
-    said = "it reads 1 of 4 messages in it; see `feltd devices` for the driver it is of"
+    said = "it reads 1 of 4 messages in it; see `feltd devices` for its driver"
     assert result.stderr == f"Error: {path}: cammegh_ss2 finds no event in it; {said}\n"
 
 
