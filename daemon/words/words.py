@@ -19,7 +19,7 @@ __all__ = ["LANGS", "Lang", "alert", "catalog", "choose", "device_text", "noted"
 
 # Limits of a browser's accepted languages: characters, languages, and parts of one. Any client may send 64 KiB.
 MOST_ACCEPTED, MOST_LANGUAGES, MOST_TAGS = 200, 10, 3
-# What browsers call them.
+# Codes that browsers send for them.
 ALSO: Mapping[str, Lang] = {"zh": "zh-Hant", "zh-tw": "zh-Hant", "zh-hk": "zh-Hant", "zh-mo": "zh-Hant"}
 
 

@@ -105,8 +105,8 @@ async def test_a_table_or_pool_that_the_access_list_suspends_is_an_alert_with_it
     assert refused(console) == {("bac-12", "edge-7"), ("", "jackpots")}
     async with console.browser("viewer") as browser:
         page = (await browser.get("/alerts")).text
-        assert "the broker refuses edge-7 what belongs to table bac-12" in page
-        assert "the broker refuses jackpots what belongs to jackpot red" in page
+        assert "the broker refuses edge-7 the topics of table bac-12" in page
+        assert "the broker refuses jackpots the topics of jackpot red" in page
         assert "feltd acl" in page
     for lang, word in (("pt", "recusa a edge-7"), ("zh-Hant", "拒絕 edge-7")):
         async with console.browser("viewer", **{"accept-language": lang}) as browser:

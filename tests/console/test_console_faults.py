@@ -1,4 +1,4 @@
-"""What the floor says of its faults, in the reader's language: whole, and of what the floor really says."""
+"""The texts of the alerts in the reader's language: complete, and equal to those that the processes publish."""
 
 import ast
 import string
