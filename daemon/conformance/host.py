@@ -37,7 +37,7 @@ NO_COMMAND = 0x0F  # reserved: no device has it
 PATIENCE_S = 5.0
 """Seconds to wait for an answer where its time is not judged."""
 QUIET_S = 1.5
-"""Seconds of silence where nothing may come."""
+"""Seconds to wait where no frame may come."""
 LATE_S = 0.05
 """Seconds by which this program may be late for a rule about time to be judged."""
 
@@ -315,7 +315,7 @@ class Host:
                 known = self.identity
                 if known is None or not 0 < known.position < known.oldest:
                     return taken
-                await self.opened(known.oldest - 1)  # what stood at the position is no longer in the ring
+                await self.opened(known.oldest - 1)  # the event at the position is no longer in the ring
                 skipped = True
                 continue
             self.judge(

@@ -31,7 +31,7 @@ TOLERANCE = 0.3
 
 
 async def _meet(host: Host) -> None:
-    """Who is it, and does it answer what is asked."""
+    """HELLO and IDENTITY: the device answers."""
     for _ in range(20):
         start = len(host.received)
         seq = await host.send(fdl.Hello(0, 0))
@@ -60,7 +60,7 @@ async def _heartbeats(host: Host) -> None:
 
 
 async def _frames(host: Host) -> None:
-    """What is no frame costs nothing, and what is wrong is thrown away."""
+    """Noise is ignored, and wrong frames are thrown away."""
     hello = fdl.Hello(0, 0)
 
     async def answered(rule: str, data: bytes, seq: int) -> None:
@@ -162,7 +162,7 @@ async def _one_event(host: Host) -> None:
     if not await host.hands.do("event"):
         return
     report = await host.until(event, start, 30.0)
-    host.judge("event.sent", report, "none came after the hands had acted")
+    host.judge("event.sent", report, "none came after the act at the device")
     if report is None:
         return
     began = asyncio.get_running_loop().time()
@@ -210,7 +210,7 @@ async def _wrong_answers(host: Host, counter: int) -> None:
 
 
 async def _again(host: Host) -> None:
-    """Events that were acknowledged are sent again when they are asked for."""
+    """Acknowledged events are sent again when a NAK requests them."""
     for _ in range(3):
         if not await host.hands.do("event"):
             return
@@ -367,13 +367,13 @@ def _young_beat(one: Received) -> fdl.Heartbeat | None:
     return one.message if isinstance(one.message, fdl.Heartbeat) and one.message.uptime < 5000 else None
 
 
-_NEEDS_HANDS = "nobody did at the device what it needs"
+_NEEDS_HANDS = "the act at the device that it needs was not done"
 
 
 async def conform(
     link: Link, hands: Hands, *, seed: int | None = None, on_part: Callable[[str], object] = id
 ) -> Report:
-    """Speak with the device, part by part. `on_part` gets the name of each part as it begins."""
+    """Test the device, part by part. `on_part` gets the name of each part as it begins."""
     host = Host(link, hands, random.Random(seed))
     watching = asyncio.create_task(host.watch_lateness())
     parts = (_meet, _heartbeats, _frames, _hellos, _commands, _one_event, _again, _closed, _everything, _ring, _power)

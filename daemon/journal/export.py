@@ -318,7 +318,7 @@ def verify_export(lines: Iterable[bytes], file: str, keys: Sequence[Verifier] = 
         text = f"rows are missing at the end (seq {last + 1} to {head.last})"
         report.find(Finding(file, text, RESTORE, head.place, head.last))
     if head.first > 1:
-        report.notes.append(f"begins with seq {head.first}; what was before is not in it")
+        report.notes.append(f"begins with seq {head.first}; earlier rows are not in it")
     signed = head.first - 1
     for seal, said in seals:
         signed = max(signed, _verify_seal(report, by_id, file, head, heads, seal, said))
@@ -334,11 +334,11 @@ def verify_export(lines: Iterable[bytes], file: str, keys: Sequence[Verifier] = 
 
 
 def _verify_written(report: Report, line: bytes, one: _Head | _Line | _Seal, file: str) -> None:
-    """Refuse a line that is not exactly as `export` writes it: a reader would trust additional or doubled keys."""
+    """Refuse a line that is not exactly as `export` writes it: a reader would use additional or doubled keys."""
     hexes = {name: bytes.fromhex(getattr(one, name)).hex() for name in _HEXES if hasattr(one, name)}
     if msgspec.json.encode(msgspec.structs.replace(one, **hexes)) != line.rstrip(b"\r\n"):
         place, seq, n = (one.place, one.seq, one.n) if isinstance(one, _Line) else ("", 0, 0)
-        text = "the line is written as no export writes it: something was added, doubled or put elsewhere"
+        text = "the line is not as `feltd journal export` writes it: something was added, doubled or moved"
         report.find(Finding(file, text, RESTORE, place, seq, n))
 
 
@@ -360,13 +360,13 @@ def _verify_line(report: Report, head: _Head, heads: dict[int, bytes], before: i
     elif computed != stored or one.place != head.place:
         find("the row or its hash was changed: it does not follow from the row before")
     elif bytes(one.data) != json_or_null(data):
-        find("`data` is not what `datahex` says")
+        find("`data` and `datahex` differ")
     elif one.journal != head.journal:
         find(f"it is of journal {one.journal}, the export of {head.journal}")
     elif not _named_well(one, head):
-        find("its id or source is not what its columns say")
+        find("its id or source does not follow from its columns")
     elif one.micros is not msgspec.UNSET and (instant(micros) is not None or one.time != EARLIEST):
-        find("`time` is not what `micros` says")
+        find("`time` and `micros` differ")
     elif instant(micros) is None:
         report.find(Finding(file, no_time(micros), BAD_TIME, one.place, one.seq, one.n, unreadable=True))
     heads[one.seq] = stored
@@ -374,7 +374,7 @@ def _verify_line(report: Report, head: _Head, heads: dict[int, bytes], before: i
 
 
 def _named_well(one: _Line, head: _Head) -> bool:
-    """Whether `id` and `source` match the columns, because readers trust them."""
+    """Whether `id` and `source` match the columns, because readers use them."""
     if one.specversion != "1.0":
         return False
     if one.source == table_topic(head.site, one.place, "round"):
@@ -408,7 +408,7 @@ def _verify_seal(
     elif key is not None and not key.signed(seal.statement.encode(), bytes.fromhex(seal.signature)):
         find("the signature is false", RESTORE)
     elif seq not in heads:
-        find(f"it speaks of seq {seq}, which is not in the export", RESTORE)
+        find(f"it names seq {seq}, which is not in the export", RESTORE)
     elif heads[seq].hex() != expected:
         find("the rows are not those that were signed", RESTORE)
     elif key is not None:

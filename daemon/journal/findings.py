@@ -14,7 +14,7 @@ UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 BAD_TIME = (
-    "an earlier version wrote it: its round is void when the rules start; keep the file, and find out who published an"
+    "an earlier version wrote it: its round is void when the rules start; keep the file, and find the publisher of an"
     " event at such a time"
 )
 

@@ -2,7 +2,7 @@
 
 The journals are not written by the forwarder, so its cursor is a file of its own. A journal keeps rows until the cursor
 has passed them. The edge, or a replica of the rules, raises the alerts about forwarder and backbone at its tables, so
-that a dead forwarder is noticed, too.
+that a stopped forwarder is reported, too.
 """
 
 from collections.abc import Callable
@@ -42,7 +42,7 @@ AWAY: Final = "backbone.away"
 DEGRADED: Final = "backbone.degraded"
 BEHIND: Final = "forwarder.behind"
 BEHIND_S: Final = 30.0
-"""Seconds for which rows may wait, and for which the forwarder may be silent."""
+"""Seconds for which rows may wait, and for which the forwarder may write no status."""
 LOOK_S: Final = 6.0
 NONE_WAITS: Final = 2**63 - 1
 """The cursor where nothing is forwarded."""
@@ -102,7 +102,7 @@ def forwarded_of(config: Config, journal: Journal) -> Callable[[], int]:
 
 
 def alert_of(status: Status | None, now: datetime, started: datetime) -> Alert | None:
-    """The alert about the forwarder; None: all is well. `started`: of the process that asks, which may start
+    """The alert about the forwarder; None: all is well. `started`: of the calling process, which may start
     before the forwarder.
     """
     since = status.at if status is not None else started

@@ -25,7 +25,7 @@ CORRECTIONS = 1000  # of one round, at most
 
 
 class Evidence(Struct, frozen=True):
-    """An event that a result rests on; without a type where it cannot be shown: `note` says why."""
+    """An event that a result rests on; without a type where it cannot be shown: `note` gives the reason."""
 
     id: str
     device: str = ""

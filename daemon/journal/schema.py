@@ -48,13 +48,13 @@ _HEADER = {"application_id": 0, "encoding": "UTF-8", "page_size": 4096, "auto_va
 _MOST = 20  # differences that are reported for one file
 _SHOWN = 60  # characters of a name or text of the file in a message
 
-TAMPERED = "somebody or something changed it after it was written: keep the file as it is and tell the inspector"
+TAMPERED = "it was changed after it was written: keep the file as it is and tell the inspector"
 OTHER = "read it with the version of feltd that wrote it"
 EMPTY = "put back the copy that you keep of it; if it is only just being made, try again"
 
 
 class WrongSchema(sqlite3.DatabaseError):
-    """The schema of the file is not the one that this program writes. `remedy` says what to do."""
+    """The schema of the file is not the one that this program writes. `remedy`: what to do."""
 
     def __init__(self, texts: Iterable[str], remedy: str = TAMPERED) -> None:
         """`texts`: the differences, one by one."""
@@ -149,4 +149,4 @@ def _from_the_difference(sql: object, expected: bytes | None) -> str:
     if not isinstance(sql, bytes) or expected is None:
         return "its text"
     at = next((n for n, (a, b) in enumerate(zip(sql, expected, strict=False)) if a != b), min(len(sql), len(expected)))
-    return f"{_shown(sql[max(at - 20, 0) :])} stands where {_shown(expected[max(at - 20, 0) :])} was written"
+    return f"{_shown(sql[max(at - 20, 0) :])} in place of {_shown(expected[max(at - 20, 0) :])}"

@@ -22,7 +22,7 @@ _COST = 2**16
 
 
 class BadSealed(Exception):
-    """The stream cannot be read. The message says why and what to do."""
+    """The stream cannot be read. The message gives the reason and the remedy."""
 
 
 def _key(passphrase: str, salt: bytes) -> AESGCM:

@@ -218,7 +218,7 @@ class Journal:
         try:
             if said := changed_log(self._file):
                 raise BadJournal(
-                    f"{log}: {said}; somebody or something changed it, or the disk lost what it had reported as durable"
+                    f"{log}: {said}; it was changed, or the disk lost data that it had reported as durable"
                     f": keep all files as they are and tell the inspector\n{not_started(self.path)}"
                 )
             there = self._file.exists() and self._file.stat().st_size
@@ -337,7 +337,7 @@ class Journal:
     # ---- writing
 
     def append(self, entries: Iterable[Entry], memory: Mapping[str, bytes | None] | None = None) -> list[Row]:
-        """Write everything in one transaction and return when it is durable; None forgets a key. Raises BadJournal."""
+        """Write everything in one transaction and return when it is durable; None deletes a key. Raises BadJournal."""
         rows: list[Row] = []
         values: list[tuple[object, ...]] = []
         n, last, heads = self.head, dict[str, int](), dict[str, bytes]()
@@ -466,7 +466,7 @@ class Journal:
 
         The checkpoint is durable before, so a note is at most one behind and never ahead, unless the journal lost
         signed rows. A note is one sector that is written in place, so it is never torn. A journal without a checkpoint
-        has a note that says so, from its first row on.
+        has a note with number 0, from its first row on.
         """
         if not self._noting or self._noted == self._checkpoint:
             return ""
@@ -528,7 +528,7 @@ class Journal:
     def _in_order(self, n: int, rows: list[Row]) -> list[Row]:
         """Refuse a number that leads back: the sender would otherwise send the same rows for ever."""
         if rows and (rows[0].n, rows[-1].n) != (n + 1, n + len(rows)):
-            raise BadJournal(f"{self.path}: row {n + 1} or one behind it is not in its place; run feltd journal verify")
+            raise BadJournal(f"{self.path}: row {n + 1} or a later one is out of order; run feltd journal verify")
         return rows
 
     def range(self, place: str, first: int, last: int) -> list[Row]:
@@ -648,7 +648,7 @@ class Journal:
     def unread(self) -> list[str]:
         """The closed files that could not be read, with the reasons, until they are moved or replaced.
 
-        Their rows are not reported as gone: they are there, and a copy may answer later. Raises BadJournal.
+        Their rows are not reported as gone: they exist, and a copy may be put back later. Raises BadJournal.
         """
         self._look()
         return list(self._failed.values())

@@ -1,7 +1,7 @@
 """`verify`: checks that a journal is as it was written.
 
 It reads every row of every file and compares it with its hash chain, the chains with the signed checkpoints, the files
-with each other, and the end with the note beside the journal. `verify_recent` looks at the end alone, before a start.
+with each other, and the end with the note beside the journal. `verify_recent` checks the end alone, before a start.
 """
 
 import contextlib
@@ -335,7 +335,7 @@ def _compare_noted(
         if isinstance(noted, str):
             needed = bool(last or (keyed and (rows or before))) and not re.search(r"\.\d{6}$", path.stem)
             if needed or (report_unreadable and noted.startswith("cannot be read")):
-                text = f"{noted}; it names the last checkpoint, and without it a cut end of {path.name} is not seen"
+                text = f"{noted}; it names the last checkpoint, and without it a cut end of {path.name} is not detected"
                 find(note, text, "put it back, and give it to the user to whom the journal belongs")
             return
         if noted.number < last - 1:  # beside a writer: the note was read before the journal
@@ -347,14 +347,14 @@ def _compare_noted(
             text = f"it is of journal {noted.journal}, and {path.name} is journal {name}"
             find(note, text, f"{APART}; or put back the {path.name} that it belongs to")
         elif last < noted.number:
-            text = f"it fell behind: {at} ({note.name} says so), the last one in it is {last or 'none'}"
+            text = f"it fell behind: {at} (from {note.name}), the last one in it is {last or 'none'}"
             find(path, text, "put back what is missing, its log too", noted.n)
         elif found is not None and fingerprint(found[0]) != noted.statement:
-            text = f"{at}, and the one in the file differs ({note.name} says so)"
+            text = f"{at}, and the one in the file differs (from {note.name})"
             report.find(Finding(str(path), text, TAMPERED, n=noted.n))
         elif noted.number < last - 1:
             text = f"it names checkpoint {noted.number}, the last one of {path.name} is {last}: it is an older one"
-            find(note, text, "somebody put it back, as one who cuts the end off would: tell the inspector")
+            find(note, text, "an older copy was put back, which can hide a cut end: tell the inspector")
 
 
 def _missing_files(
@@ -365,7 +365,7 @@ def _missing_files(
     if first <= 1:
         return
     if re.search(rf"\.{walk.file:06}$", path.stem):
-        report.notes.append(f"a closed file, number {walk.file}; the others were not looked at")
+        report.notes.append(f"a closed file, number {walk.file}; the others were not verified")
         return
     oldest = next(iter(before), None)
     with (
@@ -390,8 +390,8 @@ def _conclude(report: Report, walk: _Walk) -> None:
         report.find(Finding(walk.name, text, remedy, about_key=True))
     elif not report.checkpoints and report.rows:
         report.notes.append(
-            "nothing is signed: the chain shows every accident, but who can write the file can make a new chain, or cut"
-            " its end off; configure a key"
+            "nothing is signed: the chain shows every accident, but every user that may write the file can make a new"
+            " chain, or cut its end off; configure a key"
         )
     elif report.checkpoints and not walk.keys:
         report.notes.append("signatures were not checked: give the public key with --public")

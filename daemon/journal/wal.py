@@ -179,7 +179,7 @@ def changed_log(path: Path) -> str:
         if at is None:
             return ""
         if before == (at, head) and first == head:
-            return f"from byte {at} on it is not as it was written, and durable rows stood behind that"
+            return f"from byte {at} on it is not as it was written, and durable rows followed that"
         before = at, head
 
 

@@ -2,7 +2,7 @@
 
 A file for each process and day holds a line for each checkpoint (`JournalHead`). A head is checked before it is stored:
 where keys are given it must be signed with one of them. Files and memory are bounded. `compare` compares the lines with
-a journal, which must still have the last checkpoint that the witness saw.
+a journal, which must still have the last checkpoint that the witness received.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ LONGEST = 256 * 1024
 """Maximum bytes of a head: a statement names each table of its journal."""
 LONGEST_NAME = 64
 REMEMBERED = 1000
-"""Remembered digests of a journal's heads, which distinguish a repeated head from one that is behind."""
+"""Digests kept of a journal's heads, which distinguish a repeated head from one that is behind."""
 MOST_JOURNALS = 1000
 MOST_PROCESSES = 200
 MOST_DAY_BYTES = 8 * 1024 * 1024
@@ -44,7 +44,7 @@ class BadWitness(Exception):
 
 
 class HeadRefused(Exception):
-    """A head is not stored. The message says why."""
+    """A head is not stored. The message gives the reason."""
 
 
 class _Seen(Struct):
@@ -237,7 +237,7 @@ def compare(path: Path, heads: Iterable[JournalHead], keys: Sequence[Verifier], 
         if not proven:
             return
         last = max(proven.values(), key=lambda head: head.checkpoint)
-        at = f"checkpoint {last.checkpoint} after row {last.row}, which the witness saw"
+        at = f"checkpoint {last.checkpoint} after row {last.row}, which the witness received"
         there = db.execute("SELECT max(number) FROM checkpoint").fetchone()[0] or 0
         if there < last.checkpoint:
             text = f"{at}, is missing: the last one here is {there or 'none'}"
@@ -246,6 +246,6 @@ def compare(path: Path, heads: Iterable[JournalHead], keys: Sequence[Verifier], 
         for head in proven.values():
             found = db.execute("SELECT statement FROM checkpoint WHERE number = ?", (head.checkpoint,)).fetchone()
             if found is not None and fingerprint(found[0]) != fingerprint(head.statement.encode()):
-                text = f"checkpoint {head.checkpoint} is not the one that the witness saw"
+                text = f"checkpoint {head.checkpoint} is not the one that the witness received"
                 report.find(Finding(str(path), text, TAMPERED, n=head.row))
         report.notes.append(f"compared with {len(proven)} checkpoints of a witness, the last one {last.checkpoint}")

@@ -26,7 +26,7 @@ from daemon.journal.store import BadJournal, Journal
 from daemon.journal.verify import verify
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
-REMEDY = "somebody or something changed it after it was written: keep the file as it is and tell the inspector"
+REMEDY = "it was changed after it was written: keep the file as it is and tell the inspector"
 
 
 @pytest.fixture(autouse=True, scope="module")

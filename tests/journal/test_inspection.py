@@ -555,7 +555,7 @@ def test_a_part_is_exported_up_to_where_it_is_signed(rotated: Path) -> None:
     report = verify_export(lines, "x", [keys(rotated.parent).public])
     assert report.good, report
     assert report.signed_rows == report.rows
-    assert report.notes == ["begins with seq 18; what was before is not in it"]
+    assert report.notes == ["begins with seq 18; earlier rows are not in it"]
 
 
 def test_an_export_of_verdicts_names_the_journal_of_their_events(tmp_path: Path) -> None:
@@ -681,9 +681,7 @@ def test_an_export_whose_time_is_not_what_its_microseconds_say_is_found(path: Pa
     at = next(n for n, one in enumerate(lines) if b'"n":5,' in one)
     assert b'"time":"2026-11-20T12:00:04Z"' in lines[at]
     lines[at] = lines[at].replace(b"12:00:04", b"13:00:04")[:-1] + b',"micros":%d}' % micros
-    assert [(one.n, one.text) for one in verify_export(lines, "x").findings] == [
-        (5, "`time` is not what `micros` says")
-    ]
+    assert [(one.n, one.text) for one in verify_export(lines, "x").findings] == [(5, "`time` and `micros` differ")]
 
 
 PAGES = 4
@@ -811,7 +809,7 @@ def test_what_was_added_to_a_line_is_one_finding(path: Path) -> None:
     lines[3] = lines[3].replace(b',"seq":', b',"remark":"a misdeal","seq":')
     [finding] = verify_export(lines, "x", [keys(path.parent).public]).findings
     assert (finding.file, finding.place, finding.seq) == ("x:4", "t-1", 3)
-    assert "written as no export writes it" in finding.text
+    assert "not as `feltd journal export` writes it" in finding.text
     assert verify_export([line + b"\r\n" for line in exported(path)], "x", [keys(path.parent).public]).good
 
 
@@ -1126,7 +1124,9 @@ def test_who_has_no_key_cannot_have_a_forgery_signed(path: Path, left: int) -> N
     for signed in (True, False):
         found = [one for one in said(path, signed=signed) if "nothing in it is signed" not in one]
         assert len(found) == 1
-        assert found[0].startswith("row 60: it fell behind: checkpoint 6 was made after row 60 (journal.db-signed says")
+        assert found[0].startswith(
+            "row 60: it fell behind: checkpoint 6 was made after row 60 (from journal.db-signed)"
+        )
         assert f"the last one in it is {left or 'none'}; " in found[0]
     for _ in range(2):  # nor at the next start
         with pytest.raises(BadJournal, match=r"fell behind: checkpoint 6 (.*\n)*.*nothing was started"):

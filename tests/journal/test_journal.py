@@ -1115,7 +1115,7 @@ def test_a_row_that_leads_back_to_itself_is_not_sent_for_ever(tmp_path: Path) ->
         file.seek(at)
         file.write(b"\x31")
     assert [row.n for row in journal.after(0, 49)] == [*range(1, 50)]
-    with pytest.raises(BadJournal, match="row 50 or one behind it is not in its place; run feltd journal verify"):
+    with pytest.raises(BadJournal, match="row 50 or a later one is out of order; run feltd journal verify"):
         journal.after(49, 10)
     journal.close()
 

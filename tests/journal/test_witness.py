@@ -83,7 +83,7 @@ def test_an_older_copy_with_its_note_is_found_by_the_witness_alone(tmp_path: Pat
     seen(tmp_path / "witness", heads)
     assert verify(copy / "journal.db", [key.public]).good
     (text,) = findings(copy / "journal.db", tmp_path / "witness", key)
-    assert text == "checkpoint 3 after row 30, which the witness saw, is missing: the last one here is 1"
+    assert text == "checkpoint 3 after row 30, which the witness received, is missing: the last one here is 1"
 
 
 def test_rows_signed_on_top_of_an_older_copy_are_found(tmp_path: Path, key: Key) -> None:
@@ -100,7 +100,7 @@ def test_rows_signed_on_top_of_an_older_copy_are_found(tmp_path: Path, key: Key)
     assert "checkpoint 3 (row 30) after checkpoint 3" in said[-1] or said[-1] == ""
     only = tmp_path / "only"
     seen(only, heads)
-    assert "checkpoint 2 is not the one that the witness saw" in findings(copy / "journal.db", only, key)
+    assert "checkpoint 2 is not the one that the witness received" in findings(copy / "journal.db", only, key)
 
 
 def test_a_head_that_is_delivered_twice_is_kept_once(tmp_path: Path, key: Key) -> None:
