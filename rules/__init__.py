@@ -1,6 +1,6 @@
 """The games: one file for each text of the law, registered here, with a module for its duties by the clock.
 
-A game is loaded when it is asked for: all of them together take 4 MiB and a twentieth of a second.
+A game is loaded on first use: all of them together take 4 MiB and a twentieth of a second.
 """
 
 from collections.abc import MutableMapping

@@ -199,7 +199,7 @@ def machine(period: str, identity: str, meters: str, approval: str) -> Needs:
         return (
             Need("that the machine is opened", (BetsOpened, TableOpened), period),
             Need("that the machine is closed", (TableClosed,), period),
-            Need("what the machine is", (MachineIdentified,), identity),
+            Need("the characteristics of the machine", (MachineIdentified,), identity),
             Need("the meters of bets, prizes and takings", (MachineMeters,), meters, decides=True),
             Need("the approvals of two supervisors", (MachineApproved,), approval),
         )

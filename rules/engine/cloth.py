@@ -43,7 +43,7 @@ def lying(round_: Round, seat: int, bet: str) -> int:
 
 
 def with_refused(refused: Chips, seat: int, bet: str, amount: int) -> Chips:
-    """The refused chips with this amount more on a place. Bounded: the oldest place is forgotten."""
+    """The refused chips with this amount more on a place. Bounded: the oldest place is dropped."""
     others = tuple(one for one in refused if (one.seat, one.bet) != (seat, bet))
     whole = Wager(seat, bet, min(amount_on(refused, seat, bet) + amount, MOST))
     return (*others[-MAX_WAGERS + 1 :], whole)

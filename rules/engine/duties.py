@@ -132,7 +132,7 @@ def game_type(ruleset: type[Ruleset[Any]]) -> type[Ruleset[Any]]:
 
 
 def without_duties(ruleset: Ruleset[Any]) -> Ruleset[Any]:
-    """The game alone, for callers that ask what its rounds pay."""
+    """The game alone, for callers that need its bets and prizes."""
     return ruleset.game if isinstance(ruleset, _Watching) else ruleset
 
 

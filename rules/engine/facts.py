@@ -45,10 +45,10 @@ class Effect(Struct, frozen=True):
     `notes`: irregularities. `first`: it is the round's first card: the bets are closed, and a
     doubt about what came before it counts now. `suspend`: why the round waits for a person; with `again` it is
     published even if the round waits already. `void`: why it is void, by `article`. `course`: what the event does to
-    the round. `evidence`: whether the round rests on this event. `next_doubt`: why the next round's first card cannot
-    be trusted. `round`: the round with other bets, or closed by this event; after corrected hands it means that they
-    are accepted, even if the round still waits. `beside`: irregularities outside any round. `lost`: bets of the round
-    that begins may be missing.
+    the round. `evidence`: whether the round rests on this event. `next_doubt`: why the next round's first card is in
+    doubt. `round`: the round with other bets, or closed by this event; after corrected hands it means that they are
+    accepted, even if the round still waits. `beside`: irregularities outside any round. `lost`: bets of the round that
+    begins may be missing.
     """
 
     notes: tuple[Note, ...] = ()
@@ -106,7 +106,7 @@ class Frame(Struct, Generic[P], frozen=True, gc=False):
 
 
 class Table(Struct, Generic[P], frozen=True, gc=False):
-    """The state of a table. `doubt`: why the next card, or another opening of the bets, cannot be trusted.
+    """The state of a table. `doubt`: why the next card, or another opening of the bets, is in doubt.
 
     `shoe`: which shoe of the day, below 0 where rounds are numbered without it. `refused`: refused chips that lie on
     the cloth while no round is open. `tells_bets`: bets are reported at this table.

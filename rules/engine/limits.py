@@ -1,10 +1,10 @@
 """The limits of the bets of a table, and the largest amount that a wager can bring back.
 
-`Limits.refusal` says why a change of a bet is refused. Limits come from two sources: the articles of a text, through
-the options that the text names, and the option `limits` that every ruleset has. A third one is the sign of the table,
-which people change while it is played on: the edge writes its limits into each bet. A wager is refused, too, if its
-settlement, or the settlements of its round together, could exceed 2^53 - 1, because readers of JSON round larger
-numbers.
+`Limits.refusal` gives the reason why a change of a bet is refused. Limits come from two sources: the articles of a
+text, through the options that the text names, and the option `limits` that every ruleset has. A third one is the sign
+of the table, which people change while it is played on: the edge writes its limits into each bet. A wager is refused,
+too, if its settlement, or the settlements of its round together, could exceed 2^53 - 1, because readers of JSON round
+larger numbers.
 
 A largest amount is judged as soon as a chip is laid. A bet may be laid in several chips: its smallest amount and its
 steps are judged when the bets close (`Limits.left_at_close`). A betting terminal asks for a whole bet, so all limits

@@ -4,8 +4,8 @@
 
 `Engine` owns the life of a round, once for all these games: opening, bell, bets, loss, payment, declared void,
 correction, late events, numbering, limits. A round is open for bets, closed, suspended (it waits for a person),
-resolved or void; a resolved one is open again while it is disputed. A `Game` contains the mechanics: it need not know
-which events were lost or late.
+resolved or void; a resolved one is open again while it is disputed. A `Game` contains the mechanics, which do not
+depend on which events were lost or late.
 
 The engine keeps the facts of the open round and of the last one. A late event is inserted at its time and the kept
 facts are played again from the position in which the older round began: a *refold*. If no published result changes, the
@@ -169,7 +169,7 @@ class Game(ABC, Generic[P]):
         return {bet.id.partition(":")[0]: largest_odds(bet.pays) for bet in self.bets()}
 
     def article_limits(self) -> Mapping[str, Range]:
-        """The limits of each family that the text knows."""
+        """The limits that the text sets, by family."""
         return {}
 
     @abstractmethod
@@ -266,7 +266,7 @@ class Game(ABC, Generic[P]):
         return wager(round_, one, self.offered, self.cite(self.article_bets), fact, self.limits)
 
     def left_over(self, position: P) -> Effect:
-        """After a round: `next_doubt` says why the next card may not be the first of the next round."""
+        """After a round: `next_doubt` is why the next card may not be the first of the next round."""
         return PLAIN
 
     def set_aside(self, position: P, fact: Fact) -> P:
@@ -282,7 +282,7 @@ class Game(ABC, Generic[P]):
         return True
 
     def unused(self, position: P, fact: Fact) -> tuple[P, Effect]:
-        """The effect of a late fact that puts the ended round in doubt; its `remedy` says what a person may do."""
+        """The effect of a late fact that puts the ended round in doubt; its `remedy` names what a person may do."""
         return position, PLAIN
 
     def known(self, position: P, frame: Frame[P]) -> Round:
@@ -298,7 +298,7 @@ class Game(ABC, Generic[P]):
         return Void(reason, "returned", self.jackpot_bets)
 
     def suspended_by_loss(self, position: P) -> Effect:
-        """The effect of a loss on a closed round; its `remedy` says what a person may do."""
+        """The effect of a loss on a closed round; its `remedy` names what a person may do."""
         return PLAIN
 
     def stands(self, now: P, ended: P, *, waits: bool) -> P | None:
@@ -877,7 +877,7 @@ _A_DAY_MS: Final = 86_400_000
 
 @lru_cache(4096)
 def _device(source: str) -> str:
-    """`Envelope.device` of this source. Few devices report, again and again."""
+    """`Envelope.device` of this source; cached, because few devices send many events."""
     return source.rpartition("/")[2]
 
 

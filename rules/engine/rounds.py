@@ -43,7 +43,7 @@ MAX_IRREGULARITIES = 50
 
 
 class Round(Struct, frozen=True, gc=False):
-    """A round under way. `suspended` says why it waits for a person, where it does.
+    """A round under way. `suspended` is the reason why it waits for a person, if it does.
 
     `refused`: chips that were refused and lie on the cloth beside the bets, until they are taken away. `given_back`:
     bets that were taken and cannot stand; the result returns their stakes.

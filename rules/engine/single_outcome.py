@@ -261,7 +261,7 @@ class SingleOutcome(ABC, Generic[T]):
         """The winning bets of each possible outcome."""
 
     def article_limits(self) -> Mapping[str, Range]:
-        """The limits of each family that the text knows."""
+        """The limits that the text sets, by family."""
         return {}
 
     def refused(self, table: T, round_: Round, bet: WagerPlaced | WagerWithdrawn) -> Note | Refusal | None:
