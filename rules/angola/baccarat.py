@@ -8,11 +8,10 @@ burnt (10(15)); two cards each in turn, the player's side (ponto) first (10(14))
 Readings:
 
 - 10(4)(a) prints "n.ºs 6 e 7"; it means 5 and 6: the shuffler has no burn and no warning card, a face-up card is valid.
-- 10(15) takes its card from the shoe ("distribuidor"), which 10(7) tells apart from the shuffler: the shuffler burns
+- 10(15) takes its card from the shoe ("distribuidor"), which 10(7) distinguishes from the shuffler: the shuffler burns
   none.
-- 10(15), the first coup: the first after shuffling. At a table that was never seen, after a loss, and where the first
-  coup is void before a card was seen, it is not known whether a card is burnt: the coup waits at its first card for its
-  hands.
+- 10(15), the first coup: the first after shuffling. At a new table, after a loss, and where the first coup is void
+  before a card was reported, it is unknown whether a card is burnt: the coup waits at its first card for its hands.
 - 10(6): the coup in which the warning card comes out is the last, also where it comes as its card to be burnt. Before
   the bets are opened it belongs to the coup before; under `first_card`, where an opening need not be entered, to the
   next one.

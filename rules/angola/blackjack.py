@@ -16,13 +16,13 @@ jackpot combinations are named (7). The events are those of `macau.blackjack`, w
 Readings:
 
 - 6(6)(a), 6(24): the bank stands on every 17; its ace counts 11 where that makes 17 to 21.
-- 6(11): the warn card may come as many cards off its place as `warn_card_within` says. In the middle it may lie where
+- 6(11): the warn card may come as many cards off its place as `warn_card_within` allows. In the middle it may lie where
   one player bet in the first round of the shoe, or where that is not known.
 - 6(17): on a seat with a bet of its own that bet decides; others follow its insurance only where it was made (6(18)).
 - 6(17): what lies over the maximum of a seat at the bell goes back: the bet of its own player comes first, the others
   fill it up in the order in which they were begun. A bet that is no multiple of the minimum is noted and plays. A bet
   from a terminal that would cut another bet is refused.
-- 6(17): without reported bets `main` of a seat stands for all bets on it.
+- 6(17): without reported bets `main` of a seat means all bets on it.
 - 6(22): the seats decide on two cards of 12 or more, hands of a split too; the ace counts as is best.
 - 6(23): a card drawn without a request goes to the next hand that gets one; whether it was seen must be known. A
   correction that names the hands without it states that. Each of several cards is treated by itself, the unseen ones in
@@ -39,7 +39,7 @@ Readings:
   split, are 21 and not 11.
 - 6(37): it binds the ace of the first two cards only; another one counts what is best.
 - 6(38): an insurance of any size up to half, before the seat decides.
-- 6(39): against an ace a blackjack is asked at its turn: even money, or stand.
+- 6(39): against an ace a player with a blackjack decides at his turn: even money, or stand.
 - 6(40): three cards of a hand; the prize is paid beside the result of the hand.
 - 6(41): at the seat's turn, on its first two cards (option: before any further card of the round).
 - 7(5): of a split the cards count in the order in which they came. 7(6): each seat wins its highest combination.
@@ -142,7 +142,7 @@ class BlackjackOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
     ] = 0
     mispulled: Annotated[
         Literal["ask", "unseen"],
-        option("art. 6(23)", "a card without a request, its face unknown: a person says more, or it counts as unseen"),
+        option("art. 6(23)", "a card without a request, its face unknown: a person decides, or it counts as unseen"),
     ] = "ask"
     resplit_aces: Annotated[bool, option("art. 6(31), (32)", "aces may be split again")] = False
     surrender: Annotated[
@@ -202,7 +202,7 @@ class Blackjack(WatchedBlackjack):
     article_bell: ClassVar[str] = "6(15)"
 
     def __init__(self, options: BlackjackOptions) -> None:
-        """Name what the text chooses."""
+        """Apply the choices of the text and of the house."""
         self.options = options
         shoe = options.device == "shoe"
         text = Text(

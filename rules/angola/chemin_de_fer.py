@@ -12,8 +12,8 @@ the dealer closes the bets (12(40)), and two cards each are dealt (12(63)). The 
 - decisions of the dealer: "by_table" 12(103), "cards_to" 12(102) and 12(106)(e), "discarded" 12(76), and the faults of
   12(76), 12(105) and 12(107) by their letters ("fault_105e").
 
-The cards that lie face down are known to the rules alone until they are shown. What may be done, and what is due, is
-the same whatever they are, so a false draw is put right when both hands lie open.
+Cards that lie face down are in no view until they are shown. The allowed decisions and the next step do not depend on
+them, so a false draw is put right when both hands lie open.
 
 Readings beside those of `rules/games/chemin_coup.py`, `chemin_bank.py` and `chemin_table.py`:
 
@@ -26,9 +26,9 @@ Readings beside those of `rules/games/chemin_coup.py`, `chemin_bank.py` and `che
   12(105)(i): only where the cards cannot be recovered, for (l) lets them keep their value.
 - 12(105)(k): once a coup was paid, no hands that are reported later change it.
 - 12(107)(d): where the shoe is empty before six cards of a coup are out, it is void.
-- No paragraph speaks of a loss. Where bets or the bank may be missing the coup can only be declared void: banker,
-  partner and punters get back what they laid. The bank is reported again before the next one. Where only cards
-  are missing a person enters the hands.
+- No paragraph covers a loss. Where bets or the bank may be missing the coup can only be declared void: banker, partner
+  and punters get back what they laid. The bank is reported again before the next one. Where only cards are missing a
+  person enters the hands.
 - A correction of an ended coup takes back what was decided of the bank since: it must be reported again.
 """
 
@@ -140,7 +140,7 @@ class CheminOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
     ] = 0
     burn: Annotated[
         Literal["inclusive", "additional"],
-        option("art. 12(13)", "as many cards as the first one says, with it or beside it"),
+        option("art. 12(13)", "as many cards as the first one counts, with it or beside it"),
     ] = "inclusive"
     smallest_chip: Annotated[int, Meta(ge=1), option("-", "minor units that the percentage can be taken in")] = 1
     rounding: Annotated[Rounding, option("-", "not used: the percentage is rounded down")] = "down"

@@ -2,7 +2,7 @@
 
 A round is one throw: the stickman opens the bets and hands the dice over, the shooter throws, the bets that the throw
 decides are settled. All others stand, or travel with their total (come to come:6), and the next round takes them over.
-The point lasts over rounds: a throw without a point is the first of a series (10a). `games/craps` says what each bet
+The point lasts over rounds: a throw without a point is the first of a series (10a). `games/craps` defines what each bet
 does on a throw.
 
 Readings:
@@ -339,9 +339,9 @@ class CrapsOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
 class CrapsState(Table, frozen=True):
     """`point`: what the marker shows, 0 for none. `before`: what it showed before the last throw.
 
-    `standing`: the bets that wait for the next round. `unknown`: events were lost, so neither can be trusted.
-    `shooter`, `threw`: the seats that throw next and threw last, 0 where that is not reported. `passes`: the dice must
-    change hands, `replaces`: a die must be replaced. `stated`: one supervisor's statement of the series after a loss;
+    `standing`: the bets that wait for the next round. `unknown`: events were lost, so neither is certain. `shooter`,
+    `threw`: the seats that throw next and threw last, 0 where that is not reported. `passes`: the dice must change
+    hands, `replaces`: a die must be replaced. `stated`: one supervisor's statement of the series after a loss;
     `stating`: the parts of a statement whose last part is missing.
     """
 
@@ -635,7 +635,7 @@ class Craps(SingleOutcome[CrapsState]):
         return self.resolve(CrapsState(""), round_, outcome)
 
     def resolve(self, table: CrapsState, round_: Round, outcome: DiceThrown) -> Result:
-        """4(10) to 4(13), from the point that stood before the throw."""
+        """4(10) to 4(13), from the point before the throw."""
         if not outcome.valid:  # entered after a throw that it disputes
             void = Void(declared(outcome.reason), "stand")
             facts = {"faces": outcome.faces, "point": table.before}

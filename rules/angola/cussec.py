@@ -10,7 +10,7 @@ Readings:
   shaker of this text: each of its shakes is irregular.
 - 5(5): the light comes with the third pull; a fourth one is irregular and counts.
 - 5(7): only dice that lie on each other make the throw void. The bets may be kept, taken back or changed.
-- 5(6), 5(7): a leaning die is not void by this text. Faces that a reader sees while a die leans are not safe: they
+- 5(6), 5(7): a leaning die is not void by this text. Faces that a device reads while a die leans are not reliable: they
   decide nothing, which is noted, and the round waits for the three faces that the dealer enters at the console. Where
   he cannot enter them either, he declares the round void.
 - 5(8)e, 5(9)e: a double wins on two or three dice; on three it pays 30 instead of 10.

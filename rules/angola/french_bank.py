@@ -1,15 +1,15 @@
 """Angola French bank (banca francesa): Decreto Executivo 261/22, article 3.
 
 Three dice are thrown by hand. A total of 3 pays aces, 5 to 7 small, 14 to 16 big; any other total decides nothing. A
-round therefore lives over many throws: it is opened, closed by the bell or by its first throw, and ends with the throw
-that decides. Between the throws the view counts them; the result says how many there were. `games/thrown_dice` says how
-dealer and recogniser report throws, and what seized dice do (3(5)).
+round may therefore last many throws: it is opened, closed by the bell or by its first throw, and ends with the throw
+that decides. Between the throws the view counts them; the result has their number. `games/thrown_dice` describes how
+dealer and recogniser report throws, and the effect of seized dice (3(5)).
 
 Readings:
 
 - 3(9): "throw again" is the custom of the game and not printed: after a total that decides nothing, and after a null
-  throw, the bets stand. They are neither laid, changed nor taken back before the round is decided; a house that lets
-  players move them until the next throw says so by the option `between_throws`.
+  throw, the bets stand. They are neither laid, changed nor taken back before the round is decided; by the option
+  `between_throws` players may move them until the next throw.
 - 3(8): a null throw does not end the round. It is noted with its reason, and one that the article does not
   print is irregular. A die on the floor, off the table, with a
   defect or a foreign substance: the next throw is irregular unless another set came into play before it.

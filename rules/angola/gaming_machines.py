@@ -110,7 +110,7 @@ def _cite(paragraph: str) -> str:
 
 
 class HouseMachineOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
-    """What the text leaves to the house, and what the sheet of the model says."""
+    """What the text leaves to the house, and values from the sheet of the model."""
 
     least_return: Annotated[
         int, Meta(ge=80, le=100), option("art. 17(2)", "percent of the bets that the plan must return in prizes")

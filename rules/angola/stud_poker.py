@@ -14,7 +14,7 @@ Readings, each with its article:
 - 9(9)(d), (g): the text names one card only; all cards are compared, as in (f), or by option `letter` that card alone.
 - 9(9)(c): "sequência de qualquer tipo": the ace of A 2 3 4 5 is the lowest card of a straight flush, too.
 - 9(11), 9(14): royal flushes share what is left, straight flushes share one tenth; each combination that the house adds
-  is paid a fixed amount. A ledger knows amounts and pool; results say who is paid, the smallest first.
+  is paid a fixed amount. A ledger keeps amounts and pool; results name the winners, the smallest prize first.
 - 9(13), 9(24): winning cards stay uncovered, a player who passed may not uncover: a folded hand has lost the jackpot.
 - 9(14)(d), 9(23)(c): rules of the game at large that are printed under a wrong number.
 - 9(14)(d), 9(15): a bet outside the limits is noted and stands: a refused ante would leave its hand out of the deal.
@@ -22,7 +22,7 @@ Readings, each with its article:
 - 9(16): the maximum is that of all prizes of a round without the jackpot's; what exceeds it lowers all in proportion,
   rounded down.
 - 9(19), 9(23): the shuffler replaces the cut, not the burnt card: it gives it out as a packet of one. By option the
-  card is taken where no device counts.
+  device does not count this card.
 - 9(22): the bank's last card is the open one: the fifth from the shuffler, which the dealer reports.
 - 9(23)(c): a raise reported after a fold is noted and not taken; while the supervisor's key is on it reverses the fold,
   which is noted too. A fold reported after a raise is in doubt until the fold, or with the key the raise, is reported
@@ -217,7 +217,7 @@ class StudPokerOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
         tuple[str, ...], option("art. 9(11)", f"combinations paid, of {' '.join(JACKPOT)}; empty: flush and better")
     ] = ()
     jackpot_bet: Annotated[int, Meta(ge=0), option("art. 9(10)", "minor units, the bet on it; 0: not checked")] = 0
-    jackpot_seed: Annotated[int, Meta(ge=0), option("art. 9(12)", "minor units that it starts with; 0: unsaid")] = 0
+    jackpot_seed: Annotated[int, Meta(ge=0), option("art. 9(12)", "minor units that it starts with; 0: not given")] = 0
     smallest_chip: Annotated[int, Meta(ge=1), option("-", "minor units that a prize can be paid in")] = 1
     rounding: Annotated[Rounding, option("-", "direction where the smallest chip forces a rounding")] = "down"
 

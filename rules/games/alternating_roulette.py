@@ -1,6 +1,6 @@
 """A roulette whose ball runs one way round and then the other, with limits for each bet and an order of payment.
 
-The roulettes of Angola derive from it: it knows their mechanics, not their articles.
+The roulettes of Angola derive from it: it has their mechanics, not their articles.
 """
 
 from collections.abc import Iterable, Mapping
@@ -92,7 +92,7 @@ class AlternatingRoulette(RouletteGame[AlternatingState]):
         return (table if table.last is not None else replace(table, turned=before)), verdicts
 
     def at_loss(self, table: AlternatingState) -> AlternatingState:
-        """Forget the directions: spins may be among the lost events."""
+        """Drop the directions: spins may be among the lost events."""
         return replace(super().at_loss(table), turning="", turned="", before="", idle=())
 
     # ---- bets

@@ -1,9 +1,9 @@
 """The coups of baccarat that all texts share: shoe, burn, deal, corrections and the result.
 
 Called by the rulesets of the texts, which have options, bets, deductions and words. `House` holds what a text or a
-house chooses about the cards, `Articles` where the text says it. The docstring of `rules/macau/baccarat.py` says how a
-coup goes on after a loss, and to which coup corrected hands belong. A house that burns a card before each coup but the
-first is in doubt after a loss: docs/decisions/0049-a-burn-in-doubt-suspends-the-coup.md.
+house chooses about the cards, `Articles` where the text says it. The docstring of `rules/macau/baccarat.py` describes
+how a coup goes on after a loss, and to which coup corrected hands belong. A house that burns a card before each coup
+but the first is in doubt after a loss: docs/decisions/0049-a-burn-in-doubt-suspends-the-coup.md.
 """
 
 from abc import abstractmethod
@@ -108,7 +108,7 @@ class Position(Struct, frozen=True):
     or under `first_card` until a person states that it is over. `left`: coups that may still begin in this shoe;
     `dealt`: those that began, `demos` of them demonstrations; `demo_next`: the event that declared the next coup a
     demonstration. `spent`: the cards now coming belong to a void coup. `order`: whether the next coup is the first of
-    its shoe; a house that burns a card before every later coup must know it. `drawn`: cards that left the shoe.
+    its shoe, which decides the burn where a card is burnt before every later coup. `drawn`: cards that left the shoe.
 
     Of the coup: `cards` in the order of the deal; `burns`: whether a card is burnt before it, and `burnt`: whether that
     card is out; `told`: the cards that the shoe reported since the bell; `aside`: those that came while the coup waited

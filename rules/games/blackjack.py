@@ -162,7 +162,7 @@ def count(cards: Iterable[str]) -> tuple[int, bool]:
 
 
 def is_blackjack(cards: tuple[str, ...]) -> bool:
-    """Whether the cards are an ace with a ten or figure. The caller knows whether the hand was split."""
+    """Whether the cards are an ace with a ten or figure. Callers exclude split hands."""
     return len(cards) == 2 and PIPS[cards[0]] + PIPS[cards[1]] == 11 and "A" in (cards[0][0], cards[1][0])
 
 
@@ -250,11 +250,10 @@ class House(Struct, frozen=True):
     """The choices of a text or a house. `down`: which of the players' first two cards lie face down.
 
     `split_by`: whether a pair is of one rank or of one value. `passed_pair_ends`: a seat that did not split a pair may
-    split no other pair of that rank. `doubles_on`: the totals of two cards that may be doubled, whatever `doubling`
-    says; an ace among them stays one. `stand_above`: a hand may stand above this total only. `protected`: a bank
-    blackjack takes one bet of a seat only. `half_for_five`: five cards may take half the bet. `even_money_against`:
-    values of the bank's first card; `asks_blackjack`: against them a blackjack decides at its turn, as there is no
-    peek.
+    split no other pair of that rank. `doubles_on`: the totals of two cards that may be doubled, whatever `doubling` is;
+    an ace among them stays one. `stand_above`: a hand may stand above this total only. `protected`: a bank blackjack
+    takes one bet of a seat only. `half_for_five`: five cards may take half the bet. `even_money_against`: values of the
+    bank's first card; `asks_blackjack`: against them a blackjack decides at its turn, as there is no peek.
     """
 
     hole: bool = False
@@ -388,7 +387,7 @@ class House(Struct, frozen=True):
         total, _ = count(cards)
         if total > 21:
             return "bust"
-        # A hand with cards face down is not known to be 21 before its player has decided.
+        # With cards face down a hand of 21 ends only once its player has decided.
         told = self.hides(hand) and play.peeked != "yes" and not play.shown
         if len(cards) == 2:
             if total == 21 and not hand.split and not told:
@@ -559,7 +558,7 @@ class House(Struct, frozen=True):
         return replace(play, hands=tuple(hands))
 
     def untaken(self, play: Play, seat: int, number: int, action: str) -> Play:
-        """The play that remembers a refused decision which affects money and which the cards alone do not show."""
+        """The play that records a refused decision which affects money and which the cards alone do not show."""
         if action not in ("double", "surrender", "five_cards") or not play.closed:
             return play
         if seat > self.seats or number > self.max_hands:

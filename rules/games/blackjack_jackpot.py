@@ -46,7 +46,7 @@ def combinations(written: Iterable[str], cards: int) -> tuple[Combination, ...]:
             raise ValueError(f"{one!r}: a share is less than the pool")
         ranks, of = "".join(sorted(match[1])), match[2] or ""
         if higher := next((held for held in found if held.ranks == ranks and held.of in _HOLDS[of]), None):
-            raise ValueError(f"{one!r}: it is {higher.name} already, which stands higher")
+            raise ValueError(f"{one!r}: it is {higher.name} already, which is listed higher")
         found.append(Combination(one.partition("=")[0], ranks, of, match[3]))
     return tuple(found)
 
@@ -77,7 +77,7 @@ def hit(cards: tuple[str, ...], offered: tuple[Combination, ...]) -> Combination
 def awards(held: Iterable[tuple[int, Combination]], offered: tuple[Combination, ...], law: str) -> tuple[Award, ...]:
     """The awards of the seats, in the order of payment: the smallest first, the rest of the pool last and shared.
 
-    Seat 0 stands for seats whose bets are not known.
+    Seat 0 means seats whose bets are unknown.
     """
     found: list[Award] = []
     hits = list(held)

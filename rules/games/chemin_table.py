@@ -92,7 +92,7 @@ def covered(round_: Round) -> int:
 
 
 def room(p: Position, round_: Round) -> int:
-    """The part of the bank that is not covered, limited so that the bank stays a number that every reader keeps."""
+    """The part of the bank that is not covered, limited so that every JSON reader reads the bank exactly."""
     bank = p.bank.amount
     return 0 if p.claim in ALONE else max(min(bank, MOST - bank) - covered(round_), 0)
 

@@ -14,7 +14,7 @@ Series: TypeAlias = Literal["natural", "craps", "point_set", "point_continues", 
 
 
 class Throw(Struct, frozen=True):
-    """Two dice, and the point that stood before them: 0 on the first throw of a series."""
+    """Two dice, and the point before them: 0 on the first throw of a series."""
 
     point: int
     faces: tuple[int, ...]

@@ -1,7 +1,7 @@
 """The betting rounds of one hand of poker where players play each other: whose turn, how much, who is all-in. Pure.
 
 `Betting` is the state of the bets of a hand. `opened` begins a round, `act` applies the action of a seat; it returns
-the irregularities and never raises. The games say who begins a round, and when the next card comes.
+the irregularities and never raises. The games determine who begins a round, and when the next card comes.
 
 An action's `chips` are all that cross the line with it (13(53)); 0 with a call or a post means the due amount. "all_in"
 lays the whole stack, whatever that is: a call, a bet or a raise.

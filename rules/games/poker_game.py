@@ -8,7 +8,7 @@ The action of a seat is `seat.acted`: the actions of `rules/games/poker_betting.
 showdown; "dead" for a hand that the dealer declares dead, "absent" and "skipped" by 13(70)(b) and 13(71)(i); between
 two hands "stack" with all chips before the seat, "rest" and "return".
 
-Own cards are known to the rules alone. `view`, verdicts and results have those of shown hands only.
+Own cards stay in the state: `view`, verdicts and results have those of shown hands only.
 
 Readings:
 
@@ -17,14 +17,14 @@ Readings:
 - 13(62), 13(64): each hand in play is shown or given up, then the pot is paid. An entered hand is shown.
   Where an own card could not be read each shown hand is entered, because it may have been no card.
 - 13(39), 13(71): what a player does at a terminal is no mistake: out of turn, or where it would be irregular, it is not
-  taken, and the answer to the terminal says why.
+  taken, and the answer to the terminal has the reason.
 - 13(69): of its errors only a second turned card is reported by a device and makes the hand void. A person declares the
   others, a damaged card, or a wrong number of cards that could not be corrected.
 - 13(70)(d)-(f): cards shown too early are laid aside, and seats that have not acted may only call.
 - 13(70)(g): the first card of a street is the burnt one, whether it was turned or not.
 - 13(71)(b): a hand given up at the showdown has no right to the pot.
 - 16(16): a common card before the bets on the last one are over takes away the betting round of its own.
-- No paragraph speaks of a loss. The hand waits until it is declared void: each seat's chips of the hand go back. The
+- No paragraph covers a loss. The hand waits until it is declared void: each seat's chips of the hand go back. The
   stacks of all seats are entered again before the next one.
 """
 

@@ -7,7 +7,7 @@ Readings of Decreto Executivo 261/22:
 
 - 13(17)(j), 13(18)(d): the highest card is named alone; all five are compared in turn.
 - 14(1), 16(1): the ace is the lowest card of a straight of either kind below the 2, in synthetic poker below the 8.
-- 16(9): a flush is above a full house; hands of court cards stand between three of a kind and two pairs.
+- 16(9): a flush is above a full house; hands of court cards rank between three of a kind and two pairs.
 - 16(11)(b): five cards of four ranks "without pairs" do not exist: exactly one pair is meant, compared card by card.
 """
 

@@ -86,7 +86,7 @@ class Deal(Struct, frozen=True, gc=False):
         return bool(self.given or self.packets or self.board or self.acted)
 
     def has(self, card: str) -> bool:
-        """Whether the card lies somewhere already."""
+        """Whether it is already an own or a common card of the hand."""
         for cards in (*self.own.values(), self.board):  # noqa: SIM110 - for each card: `any` takes twice as long
             if card in cards:
                 return True

@@ -333,7 +333,7 @@ class RouletteGame(StandingBets[R], Generic[R]):
         return super().shut(table) or table.called
 
     def bet(self, table: R, seen: Envelope) -> Step[R]:
-        """Apply a bet, and remember one that moves while the ball runs."""
+        """Apply a bet, and record that it moved while the ball ran."""
         before = there(table.round).wagers
         table, verdicts = super().bet(table, seen)
         if there(table.round).wagers is before:

@@ -18,7 +18,7 @@ Readings, where the text says nothing:
 - 3(4): between a void throw and the next covering the cloth is open to what the text allows.
 - 1(2)(2): an opaque dome that is part of the shaker (`dome` is fixed) is not lifted. A shake shuts it, the bell opens
   it: each shake before the bell is under the dome, and begins the next throw where none is under way.
-- After a loss, 2(1): a throw whose covering was not seen is suspended, because it may not have been shaken.
+- After a loss, 2(1): a throw whose covering was not reported is suspended, because it may not have been shaken.
 - After a loss, 3(4): the bets of a void throw are given back when the bets are opened, or the dice covered once more.
   The shaking before that counts, and so do the bets that were laid since the loss.
 - Where a text voids stacked dice alone, a leaning die decides nothing: its face is not safe to read by a device. That
@@ -544,7 +544,7 @@ class ShakenDice(StandingBets[ShakenState]):
 
 
 def _only_cloth(table: ShakenState) -> bool:
-    """Whether only the bets of a void throw are doubtful, because the covering of this throw was seen."""
+    """Whether only the bets of a void throw are doubtful, because the covering of this throw was reported."""
     return table.round is not None and table.round.suspended == CLOTH and not table.unheard
 
 

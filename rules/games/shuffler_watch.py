@@ -1,8 +1,8 @@
 """The duties at a table with an automatic shuffler: loading, damaged cards, jams, returned cards, the count.
 
-Called by `blackjack_watched.py` with each event of `HEARD`; `watch` returns the breaches that it shows. It knows no
-game: a ruleset has an article for each code of `CODES`. After a loss of events, a breach that the loss may explain is
-not reported.
+Called by `blackjack_watched.py` with each event of `HEARD`; `watch` returns the breaches that it shows. It is
+independent of the game: a ruleset has an article for each code of `CODES`. After a loss of events, a breach that the
+loss may explain is not reported.
 """
 
 from typing import Final, Literal, TypeAlias
@@ -44,8 +44,8 @@ UNKNOWN: Final = -1
 class Watched(Struct, frozen=True, forbid_unknown_fields=True):
     """A table with its shuffler. `supervisor`: the key is on; `came`: it was on since the last damage or jam.
 
-    `packets`: loaded since the table was closed; 0: not seen. `play`: "begun" once a round was played since. `out`:
-    cards that left the shuffler and did not go back, UNKNOWN before the first loading and after a loss.
+    `packets`: loaded since the table was closed; 0: none reported. `play`: "begun" once a round was played since.
+    `out`: cards that left the shuffler and did not go back, UNKNOWN before the first loading and after a loss.
     `unchecked`: the table was closed and the cards not counted since.
     """
 
@@ -137,7 +137,7 @@ def _loaded(state: Watched, packet: int) -> tuple[Watched, tuple[Breach, ...]]:
 
 
 def _returned(state: Watched, count: int) -> tuple[Watched, tuple[Breach, ...]]:
-    """Cards of one or of several rounds go back; `count` is 0 where the device does not know how many."""
+    """Cards of one or of several rounds go back; `count` is 0 where the device does not report how many."""
     breaches = _NONE
     if count and state.out != UNKNOWN and count > state.out:
         text = say("too_many_cards_returned", count=count, out=state.out)

@@ -68,7 +68,7 @@ Doubt: TypeAlias = Literal[
 
 bets: some are unknown until they are closed. amounts: the amounts are unknown, so nothing is settled. carried:
 unreported jackpot bets of a void round may lie there. antes: a seat without a known ante may have laid one. held: it
-waits until the hands are entered. cards: the reports of the shoe or shuffler are not trusted. reopened_bets: bets were
+waits until the hands are entered. cards: the reports of the shoe or shuffler are in doubt. reopened_bets: bets were
 opened again during it. next_round: after the first decision an event came that belongs to another round. after_result:
 a card came after a result that was given without cards.
 """
@@ -86,7 +86,7 @@ class Deal(Struct, frozen=True):
     `dead`: seats that were declared to have no bet; `refused`: the decisions of other seats without a known ante.
     `early`: events that came before the first card, by the seat that decided; 0: hands, or a card seen.
 
-    `cards` in the order of the shoe's reports; `packets` of a shuffler; `dealt`: one was reported, trusted or not.
+    `cards` in the order of the shoe's reports; `packets` of a shuffler; `dealt`: one was reported, in doubt or not.
     `told` are the hands that a person entered, `shown` the dealer's open card entered by a person. `exposed`: hand and
     card, "" where it is unknown which. `last_card`: the dealer's lies face down where another of his was exposed before
     it; `up`: it was seen. `burnt`: the card before the deal is; 1: it came before the bets were opened, and may have
@@ -205,7 +205,7 @@ class Deal(Struct, frozen=True):
         return DEALER if turn == len(self.players) else f"seat_{self.players[turn]}"
 
     def known(self) -> Hands:
-        """The known hands: the shoe's deal if it is complete and trusted, and the entered hands."""
+        """The known hands: the shoe's deal if it is complete and not in doubt, and the entered hands."""
         if "cards" in self.doubts or len(self.cards) != CARDS * self.hands:
             return self.told
         return {self.whose(place): self.cards[place :: self.hands] for place in range(self.hands)} | self.told
@@ -371,7 +371,7 @@ def too_early(deal: Deal, *, heard: bool) -> bool:
 
 def unknowable(deal: Deal, told: Hands) -> bool:
     """Whether these hands cannot be known yet: before the first decision, unless a shoe reported all cards, or all but
-    one, and they lie there.
+    one, and the hands contain them.
     """
     if not told or not deal.dealt or deal.decided:
         return False
@@ -381,7 +381,7 @@ def unknowable(deal: Deal, told: Hands) -> bool:
 
 
 def dealt_before(deal: Deal, told: Hands) -> bool:
-    """Whether most cards that the shoe dealt to these hands lie there; by chance that is below 1 % from five cards
+    """Whether these hands contain most cards that the shoe dealt to them; by chance that is below 1 % from five cards
     on.
     """
     dealt = [(deal.whose(place), card) for place, card in enumerate(deal.cards)]

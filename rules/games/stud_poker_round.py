@@ -412,7 +412,7 @@ class StudPokerRounds(StudPokerTurns):
         return self.burns and deal.burnt <= burnt and not begun
 
     def _loose(self, turn: Turn) -> Turn:
-        """The turn that remembers a card after a decision: it may be the one burnt for the next round."""
+        """The turn that keeps a card after a decision: it may be the one burnt for the next round."""
         if not (self.burns and turn.deal.decided):
             return turn
         return replace(turn, p=replace(turn.p, loose=min(turn.p.loose + 1, 2)))

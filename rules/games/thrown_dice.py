@@ -1,6 +1,6 @@
 """Dice thrown by hand, reported by the dealer (`dice.thrown`), by a recogniser (`dice.read`) or by both.
 
-`ThrownDice` handles the throws of a round, which may last over many of them; a game says what a throw decides.
+`ThrownDice` handles the throws of a round, which may last over many of them; a game determines what a throw decides.
 Readings:
 
 - Two entries of the dealer are two throws. His entry after a reading is of the same throw.
@@ -62,7 +62,7 @@ class ThrownTable(Table, frozen=True, forbid_unknown_fields=True):
 
     `confirmed`: both sources reported it, or another set followed. `pending`: the last doubtful report. `touched`: the
     dealer touched the dice before the next report. `between`: bets may be moved until the bell or the next throw.
-    `dice_set`: "to_replace" and "seized" ask for another one.
+    `dice_set`: "to_replace" and "seized" require another one.
     """
 
     told: tuple[Throw, ...] = ()

@@ -5,16 +5,17 @@ cards each in turn, the player's side first (7(1)), at most one more each by the
 (11), equal totals are a tie (12).
 
 Readings, each with its article where it has one. A corrected coup goes on from the hands as they lie, or is resolved if
-art. 9 gives nobody a card.
+art. 9 gives no further card.
 
 The beginning of a coup:
 
-- The text has no bell; the option `opening` says how a coup begins. `first_card`: the card after the end of the last
+- The text has no bell; the option `opening` sets how a coup begins. `first_card`: the card after the end of the last
   coup begins the next one and closes its bets. `bell`: bets are opened and the bell closes them; an earlier card is a
   dealing error (10).
 - 2(1): a new table is between two coups, after its burn. The bell ends the burn.
-- 2(1): a burn that was not seen completely is over when the bell rings, when hands are entered, when a coup that one of
-  its cards began is declared void, when the bets are opened while such a coup waits and has a card, or with a new shoe.
+- 2(1): a burn that was not reported completely is over when the bell rings, when hands are entered, when a coup that
+  one of its cards began is declared void, when the bets are opened while such a coup waits and has a card, or with a
+  new shoe.
 - 2(2): a demonstration that the article does not allow is an ordinary coup; one declared before the shoe is started is
   its first coup.
 

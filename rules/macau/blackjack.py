@@ -7,7 +7,8 @@ bank takes its cards (6(1)); every hand is compared (9 to 12) and the additional
 
 The events of the table:
 
-- `bets.opened`, then `wager.placed` where chips are seen, else `seat.opened`, `seat.closed`; `bets.closed`: the bell.
+- `bets.opened`, then `wager.placed` where a device detects chips, else `seat.opened`, `seat.closed`; `bets.closed`: the
+  bell.
 - `card.drawn` in the order of the deal, burnt cards too: who receives it follows from the procedure. `face` is how it
   lay in the shoe, "down" or empty; "up" is a card that is void and replaced (5(1)(1)). Cards that lie face down are
   reported like all others; no view shows them before their time.
@@ -30,7 +31,7 @@ Readings:
 - 5(1)(1): a card that came face up is void, the next one takes its place; the first one of the game counts by option.
 - 5(1)(2): a card without a decision, an unread card, or a loss after the bell suspends the round; it goes on when the
   deal is corrected, and is void when declared so, when bets are opened or, once cards are out, a new shoe starts.
-- 5(1)(2): the bets of a void round come back; streak bets stand as they stood (no article speaks of the bets).
+- 5(1)(2): the bets of a void round come back; streak bets stand as they stood (no article covers the bets).
 - 5(1)(2): after a loss the earlier bets are unknown; a round that is then corrected is resolved, or void, without them.
 - 5(1)(2): a resolved round can be corrected until the bets are opened, later only by its id, while the next is open;
   paid in doubt, its first result stands.
@@ -41,8 +42,8 @@ Readings:
 - 5(1)(2): a hit from before a correction is entered again; so is a double, a surrender or half for five cards that was
   reported and not taken. A doubled hand waits for its third card.
 - 5(2)(3)(8): the maximum limits the bets laid before the bell, not insurance, splits and doubles (12, 16, 17).
-- 4(2): a burn that was not seen completely suspends the round at the bell, until an empty correction confirms it; so
-  does one that may be among the cards reported or lost while the round waited or between two rounds.
+- 4(2): a burn that was not reported completely suspends the round at the bell, until an empty correction confirms it;
+  so does one that may be among the cards reported or lost while the round waited or between two rounds.
 - 4(2): the card that a round without cards did not burn is not due twice in the next.
 - 2(2)(1): the white card that comes while a round is dealt makes it the last; between two, the one after it.
 - 2(2)(3): the metal box serves one round. A table that was never played on is past its burn.

@@ -40,7 +40,7 @@ KINDS: Final = {
 }
 FAMILIES: Final = tuple(bet.id for bet in PAYTABLE)
 ALWAYS: Final = ("main", "double", "insurance")
-# Art. 21(3) wants a permission of its own for these; edition 2004 does not know them.
+# Art. 21(3) requires a permission of its own for these; edition 2004 does not have them.
 PERMITTED: Final = ("perfect_pair", *STREAKS)
 ACROSS: Final = ("any_pair", "sevens", "over_13", "under_13")
 

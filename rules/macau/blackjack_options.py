@@ -55,7 +55,7 @@ class BlackjackOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
         option("arts. 6(1), 7(1)", "whether the bank draws where no hand and no insurance depends on it"),
     ] = "needed"
     extra_card: Annotated[
-        Literal["void", "valid_if_unseen"], option("art. 6(1)", "a card the bank took that it had not to take")
+        Literal["void", "valid_if_unseen"], option("art. 6(1)", "a card that the bank did not need to take")
     ] = "void"
     limit_double_11: Annotated[
         bool, option("art. 10(7)", "a double on eleven loses only the first bet to a bank blackjack")

@@ -1,8 +1,8 @@
 """Macau cussec: Despacho Regulamentar Externo 57/2004 with 69/2006 (edition 2004) and 31/2003 (edition 2003).
 
 The ceremony of arts. 2 to 4 is that of `games/shaken_dice`. In edition 2004 the bets of a void throw may be taken
-back, kept or changed (3(4)); in edition 2003 they may only be added to (3(3)). Edition 2003 knows the lever alone
-(1(2)(1), 2), lights its panel and the winning places always (2, 3(2)), and has the first six bets.
+back, kept or changed (3(4)); in edition 2003 they may only be added to (3(3)). Edition 2003 allows the lever alone
+(1(2)(1), 2), the panel and the winning places always light (2, 3(2)), and it has the first six bets.
 
 Readings. `single` pays by how many dice show the number (6(3)). `double` is "combinação de dois dados": at least two by
 the letter, exactly two as an option. Even and odd win on a triple, since art. 7 takes only small and big away: without

@@ -4,7 +4,7 @@ The flow: the croupier sets a random heap of buttons apart under a metal cover, 
 may be laid, until the bell and the announcement that the heap will be counted (4). The cover is lifted, the buttons
 are counted off by fours, and the number that is left is called (5(1)); nothing left means four (3(2)). The buttons are
 collected and the lamp of the number lights (5(2)). Fragments of broken buttons are not counted (5(3)). A prize bears
-five per cent for the bank (9): `pays` is what is left of it, the printed prize stands beside it as `gross`.
+five per cent for the bank (9): `pays` is what is left of it, `gross` the printed prize.
 
 Readings. The text has no void round:
 
@@ -15,7 +15,7 @@ Readings. The text has no void round:
 - 2, 4: a cover lifted before the bell, once bets could lie, suspends the round.
 - 5(1): after a loss the round is suspended and never resolved: a count that follows may be another heap's. The
   supervisor declares it void, or the next heap voids it.
-- 2, 4: after a loss, bets that are opened wait until a heap is seen to be set apart.
+- 2, 4: after a loss, bets that are opened wait until a heap is reported as set apart.
 - 5(1): a round without a count waits: the dealer counts and enters it at the console. He knows the remainder, not the
   number of buttons: two counts are the same if their remainders are.
 - 5(1): two counts that differ dispute the result until it is paid (the first stands), one of them is entered again
@@ -128,7 +128,7 @@ class FantanOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
 
     opening: Annotated[
         Literal["console", "implied"],
-        option("arts. 2, 4", "bets begin when the console says so, or as soon as the heap is covered"),
+        option("arts. 2, 4", "bets begin when the console opens them, or as soon as the heap is covered"),
     ] = "console"
     bets_offered: Annotated[
         tuple[str, ...], option("art. 6", f"bet families offered, of {' '.join(FAMILIES)}; empty: all")

@@ -21,7 +21,7 @@ Readings, each with its article:
 - 6(5): a dealt hand is unknown before the first decision: hands entered then are entered again after the decisions,
   except hands of exactly the cards that the shoe dealt, of which one may be lost.
 - 6(5), 6(8): where a device reported the cards of the last deal, hands, a decision or an exposed card before the first
-  card belong to the last round: they are noted and not used. Two of them show that the device is silent: their
+  card belong to the last round: they are noted and not used. Two of them show that the device does not report: their
   decisions count, and the round waits for the hands. At other tables they count until a card comes; then they are
   dropped, and an existing result is in doubt.
 - 6(8): with a shuffler `deal.corrected` gives the hands at the showdown, at once or one after the other: the dealer's
@@ -31,10 +31,10 @@ Readings, each with its article:
   card (11(2)).
 - 7(2): the open card is the dealer's top card in Portuguese, the fifth in Chinese: the reported one counts.
 - 8(2): the printed "royal flush" is the straight flush.
-- 9(1): the Chinese asks for one ace and one king; "or better" follows from 9(3).
+- 9(1): the Chinese text requires one ace and one king; "or better" follows from 9(3).
 - 9(2): a result shows the hands that are opened: not the folded ones, nor those left closed without a jackpot.
 - 9(5)(7)-(9): the maximum, "por jogo", is that of the prize of one raise.
-- 10(1): a folded hand has lost the jackpot, or by option keeps it, since the text asks for the ante only.
+- 10(1): a folded hand has lost the jackpot, or by option keeps it, since the text requires the ante only.
 - 10(2): the jackpot is paid whatever the dealer holds.
 - 10(3), 10(8): the ledger keeps the fixed amounts and the pool.
 - 10(5): royal flushes share one prize, all others have their own.
