@@ -10,9 +10,9 @@ Readings:
 - 3(9): "throw again" is the custom of the game and not printed: after a total that decides nothing, and after a null
   throw, the bets stand. They are neither laid, changed nor taken back before the round is decided; by the option
   `between_throws` players may move them until the next throw.
-- 3(8): a null throw does not end the round. It is noted with its reason, and one that the article does not
-  print is irregular. A die on the floor, off the table, with a
-  defect or a foreign substance: the next throw is irregular unless another set came into play before it.
+- 3(8): a null throw does not end the round. It is noted with its reason, and one that the article does not print is
+  irregular. A die on the floor, off the table, with a defect or a foreign substance: the next throw is irregular unless
+  another set came into play before it.
 - 3(7)b: dice that are stacked or lean are a null throw.
 - 3(7)d: the dealer touched the dice before he announced the chance: its winners win, all other bets come back. Entered
   before the throw it concerns the next throw; entered after the result it corrects that.
