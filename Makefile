@@ -26,7 +26,7 @@ nightly: .venv/.runtime .venv/.lab .venv/.dev .venv/.site .venv/.backbone .venv/
 	$(BIN)/python -m tests.support.mutants
 
 # A whole site on this machine: nodes, forwarder, ledger and PostgreSQL are killed in turns; journals, streams and ledger are
-# then the same. Without nats-server or PostgreSQL it says what is missing.
+# then the same. Without nats-server or PostgreSQL it prints what is missing.
 cluster: .venv/.runtime .venv/.lab .venv/.dev .venv/.backbone .venv/.ledger .venv/.cluster
 	@tests/need-programs
 	FELTD_NIGHTLY=1 $(BIN)/pytest -n 0 -rsfE --timeout 3600 tests/site $(ARGS)
@@ -108,7 +108,7 @@ measures: .venv/.runtime .venv/.lab .venv/.dev
 	@if command -v npm >/dev/null && cd .venv/node-red && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error; \
 	  then touch ../.node-red; else echo "no Node-RED, as npm installs it: the test of its flow is skipped"; fi
 
-# dist/: feltd for a table's computer, feltd_lab for whoever simulates. An old build/ would end up in them.
+# dist/: feltd for a table's computer, feltd_lab for simulations. An old build/ would end up in them.
 wheels: .venv/.runtime
 	rm -rf build dist && mkdir -p build/wheels
 	cp -a daemon drivers protocols rules simulators pyproject.toml README.md LICENSE build/wheels && rm -rf build/wheels/simulators/build
