@@ -112,7 +112,7 @@ def _tls(settings: Mqtt) -> ssl.SSLContext | None:
 
 
 def _no_password() -> str:
-    """An empty passphrase: otherwise OpenSSL asks for one on the terminal."""
+    """An empty passphrase: otherwise OpenSSL prompts for one on the terminal."""
     return ""
 
 

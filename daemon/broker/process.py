@@ -2,7 +2,7 @@
 
 A subclass defines what it reads, retains and does while it is connected. This class keeps the order: the
 topics of the process are read and everything retained is sent before it counts as connected; a row is durable before
-it is published; `availability` says offline at the end, by the process or by the broker.
+it is published; `availability` becomes offline at the end, by the process or by the broker.
 """
 
 import asyncio

@@ -139,7 +139,7 @@ class Host:
         return True
 
     async def watch_lateness(self) -> None:
-        """Measure by how much this program wakes up late."""
+        """Measure by how much this program runs late."""
         while True:
             began = self._clock()
             await asyncio.sleep(0.02)

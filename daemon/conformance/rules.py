@@ -34,7 +34,7 @@ RULES: dict[str, Rule] = {
     "frame.length": Rule("Frame", "a frame whose `len` does not match is thrown away"),
     "frame.stuffing": Rule("Frame", "a frame whose COBS pieces do not fit is thrown away"),
     "frame.long": Rule("Frame", "more than 206 bytes between two 00 are thrown away, and the next frame is read"),
-    "frame.shared": Rule("Frame", "one 00 may stand between two frames"),
+    "frame.shared": Rule("Frame", "one 00 may be between two frames"),
     "frame.slow": Rule("Frame", "a frame may come byte by byte"),
     "frame.later": Rule("Types", "unknown types are ignored, and those of its own direction"),
     "frame.more": Rule("Types", "bytes after the known fields are ignored"),
@@ -100,7 +100,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class EventKind(msgspec.Struct, frozen=True):
-    """An event that such a device may report, as two hex digits, and how often it was seen."""
+    """An event that such a device may report, as two hex digits, and how often it was received."""
 
     kind: str
     name: str

@@ -92,7 +92,7 @@ ALERT_FOR = 600.0
 
 
 class _Alarm:
-    """An alert of refused or conflicting events: their number, the last reason, and the quiet time since."""
+    """An alert of refused or conflicting events: their number, the last reason, and the time since."""
 
     def __init__(self, why: Reason) -> None:
         self.count = 0
@@ -562,7 +562,7 @@ class Consumer(BrokerProcess):
         self.retained.put(table_topic(self.site, table.name, "alert/round-suspended"), payload)
 
     def _alarm(self, table: str, code: str, why: Reason) -> None:
-        """Raise an alert at a table, or count one more: logged when it begins, ended when it was quiet for long."""
+        """Raise an alert at a table, or count one more: logged when it begins, ended when no more come for long."""
         if table not in self._tables:
             return
         if (table, code) not in self._alarms:
@@ -579,7 +579,7 @@ class Consumer(BrokerProcess):
         return words.alert(code, alarm.why, count=alarm.count)
 
     def _end_alarms(self, seconds: float) -> None:
-        """End the alerts that were quiet for long enough; called when `seconds` have passed."""
+        """End the alerts without a new event for long enough; called when `seconds` have passed."""
         for (table, code), alarm in list(self._alarms.items()):
             alarm.quiet += seconds
             if alarm.quiet >= ALERT_FOR:

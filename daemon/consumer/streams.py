@@ -1,6 +1,6 @@
 """The streams of events that the rules use: one for each edge, journal and table, in order and each event once.
 
-A stream remembers the digests of its last events, because a second event under a used number is a duplicate only if its
+A stream keeps the digests of its last events, because a second event under a used number is a duplicate only if its
 content is the same. The position of each stream is written with the verdicts.
 """
 

@@ -4,9 +4,9 @@ While the edge is away, devices with a memory keep their events. After a start t
 The rules go by the order of the journal, so the edge merges the backlogs by event time: the oldest event goes first,
 and a device that may hold an older one is waited for, at most MAX_WAIT_S.
 
-Later, one bad line can delay the events of a single device. These are not waited for: the event says by how much it is
-late, and the rules decide. After a start the journal shows what had been reported before: chips that a sensor kept from
-before the bell are late, although the bell was read by the process before.
+Later, one bad line can delay the events of a single device. These are not waited for: the event contains its lateness,
+and the rules decide. After a start the journal shows which events had been reported before: chips that a sensor kept
+from before the bell are late, although the bell was read by the process before.
 """
 
 import asyncio

@@ -682,7 +682,7 @@ class Journal:
             return
         try:
             paths = closed_files(self._file)
-        except OSError as error:  # files seen before may still be there, so nothing is reported as gone
+        except OSError as error:  # files listed before may still be there, so nothing is reported as gone
             self._unread = [BadJournal(f"{self._file.parent}: {error.strerror}; check disk, owner and rights")]
             self._looked = 0
             return

@@ -55,7 +55,7 @@ BACK = "put the missing file back beside the others"
 APART = "move the files of one of them away together, and keep them"
 
 
-LOST = "somebody changed it, or the disk lost what it had reported as durable: keep all files as they are"
+LOST = "it was changed, or the disk lost data that it had reported as durable: keep all files as they are"
 
 
 class _Signed(Struct, frozen=True):

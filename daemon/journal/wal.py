@@ -1,6 +1,6 @@
 """Detects changes in SQLite's write-ahead log.
 
-SQLite silently ends its log at the first frame whose checksums do not follow. `changed_log` is therefore
+SQLite ends its log without an error at the first frame whose checksums do not follow. `changed_log` is therefore
 called before SQLite opens a journal, and by `verify`: it distinguishes a torn last transaction from a change in durable
 ones.
 Format: https://sqlite.org/fileformat2.html#the_write_ahead_log

@@ -84,7 +84,7 @@ _hanging: dict[str, threading.Thread] = {}
 
 
 class BadUrl(ValueError):
-    """An invalid link URL. The message says what is expected."""
+    """An invalid link URL. The message gives the expected form."""
 
 
 class _Target:
