@@ -1,6 +1,6 @@
 """The drivers: each module is one, with its parts beside it (`sas_machine_faults`). The edge runs them.
 
-A driver is loaded when it is asked for: all of them together take 6 MiB and a fifth of a second, and an edge needs
+A driver is loaded at its first use: all of them together take 6 MiB and a fifth of a second, and an edge needs
 those of its devices.
 """
 
@@ -26,4 +26,4 @@ FAULTS: Mapping[str, tuple[str, ...]] = OnDemand(
 CHOICES: Mapping[str, Mapping[tuple[str, str], tuple[str, ...]]] = OnDemand(
     _NAMES, lambda name: getattr(DRIVERS[name], "choices", {})
 )
-"""By driver, command and field: the words that it accepts in a text field of a command."""
+"""By driver, command and field: the values that it accepts in a text field of a command."""

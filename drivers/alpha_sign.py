@@ -6,10 +6,10 @@ there. An announcement is the priority text file, which overrides the rest until
 configuration erases and blanks the sign, so it is written only if reading it back shows another one; to a sign that
 cannot be read, once a session.
 
-A sign that answers is asked for all of its files every `poll` seconds: other content is a fault and is written again,
-silence is LinkLost. Confirmed means that the sign's file holds the text, not that its lamps work. To a sign that does
-not answer, amounts are sent every `poll` seconds and never confirmed. A sign reports no events, so nothing can be
-missed: it always comes online as continuous.
+A sign that answers is asked for all of its files every `poll` seconds: other content is a fault, and the
+wanted one is written again; no answer is LinkLost. Confirmed means that the sign's file holds the text, not that its
+lamps work. To a sign that does not answer, amounts are sent every `poll` seconds and never confirmed. A sign reports no
+events, so nothing can be missed: it always comes online as continuous.
 
 After a NAK the sign's serial error register is read, reported as the fault's detail, and cleared. A sign may be blank
 for less than a second while it answers (measured on a BetaBrite Classic): raise `poll`, or set `read_back` to never.
@@ -163,7 +163,7 @@ class _Slot:
         self.since = 0.0  # since when the content differs from the wanted one
         self.not_before = 0.0
         self.held: _Shown | None = None
-        self.met = 0  # the last wanted version that the sign took
+        self.met = 0  # the last wanted version that the sign accepted
         self.again = False  # to be written although it was met
         self.waiting: list[tuple[int, asyncio.Future[_Shown]]] = []
 
@@ -238,7 +238,7 @@ class AlphaSign:
         ),
         Fault(
             "sign.checksum",
-            "the sign did not understand what was sent to it",
+            "what was sent to the sign arrived damaged",
             "check cable, ground and termination of the line, and its speed (9600 8N1 or 4800 7E2)",
             "by itself",
             "not touched",
@@ -334,7 +334,7 @@ class AlphaSign:
         finally:
             self._running = False
             for slot in self._slots:
-                slot.settle(slot.number, CommandFailed("the session with the sign ended before it took it"))
+                slot.settle(slot.number, CommandFailed("the session with the sign ended before the sign accepted it"))
 
     async def _begin(self) -> None:
         now = self._fault_at = _now()
@@ -362,7 +362,7 @@ class AlphaSign:
         self._reads = found is not None
         own = self._options.address != wire.EVERY_SIGN
         self._events += self._faults.watch(
-            "sign.no_read_back", not self._reads, "" if own else "address 00 is every sign's: set its own"
+            "sign.no_read_back", not self._reads, "" if own else "address 00 addresses every sign: set the sign's own"
         )
 
     async def _turn(self) -> None:
@@ -410,7 +410,7 @@ class AlphaSign:
         if right:
             self._clear()
         else:
-            self._events += self._faults.begin("sign.memory", "its memory, text file or run sequence is another")
+            self._events += self._faults.begin("sign.memory", "its memory, text file or run sequence differs")
 
     def _divided(self, found: wire.Command | None) -> bool:
         """Whether the memory is partitioned as needed. A sign in use gives its first file the rest of its memory."""
@@ -541,7 +541,7 @@ class AlphaSign:
             async with asyncio.timeout(OBEYED_WITHIN):
                 shown = await done
         except TimeoutError:
-            raise CommandFailed(f"the sign did not take it in {OBEYED_WITHIN:g} s; it is tried again") from None
+            raise CommandFailed(f"the sign did not accept it in {OBEYED_WITHIN:g} s; it is tried again") from None
         finally:
             slot.waiting = [one for one in slot.waiting if one[1] is not done]
         return {"text": shown.text, "confirmed": shown.confirmed}
@@ -593,7 +593,7 @@ class AlphaSign:
         answer = await self._question(read, QUESTIONS)
         if answer is None:
             silence = QUESTIONS * self._options.reply_limit
-            raise LinkLost(f"silent for {silence:g} s: check the sign's power, its cable and the port's speed")
+            raise LinkLost(f"no answer for {silence:g} s: check the sign's power, its cable and the port's speed")
         return answer
 
     async def _question(self, read: wire.Command, tries: int) -> wire.Command | None:
@@ -621,7 +621,7 @@ class AlphaSign:
         for message in self._decoder.feed(chunk.data):
             match message:
                 case wire.Frame(commands, raw=raw):
-                    # A sign sends no questions: a question is the echo of ours, and no sign of life.
+                    # A sign sends no questions: one that arrives is the echo of ours, not an answer.
                     self._echoes = self._echoes or any(_is_question(command) for command in commands)
                     if not (self._echoes and raw in self._sent):
                         self._replies += commands

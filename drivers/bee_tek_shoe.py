@@ -1,12 +1,13 @@
 """Driver for the USPC Bee-Tek electronic shoe.
 
 The shoe sends one message for each drawn card, on one of two wires; the driver finds out which. It has no counter and
-answers no question, so silence proves nothing and the shoe never comes online as continuous. A whole message is
-accepted at once. Any other bytes may have been a card and are reported as an unreadable card. A session that begins
+answers no question, so a lost message cannot be detected and the shoe never comes online as continuous. A whole message
+is accepted at once. Any other bytes may have been a card and are reported as an unreadable card. A session that begins
 with noise alone ends: a wrong speed or a bad cable looks like that.
 
-The text wire also says that a card was not read, and it raises an alarm for the same card, before or after: the two are
-one unreadable card. Its other alarms and its warnings are faults with the shoe's own words until the next card comes.
+The text wire also reports that a card was not read, and it raises an alarm for the same card, before or after: the two
+are one unreadable card. Its other alarms and its warnings are faults with the shoe's own words until the next card
+comes.
 
 Our assumption, not the vendor's: a hand cannot draw two cards within `repeat` seconds. The same frame within that time
 is a repetition by the shoe or two cards stuck together; another frame is a second card pulled with the first. Both are
@@ -99,7 +100,7 @@ class BeeTekShoe:
         ),
         Fault(
             UNKNOWN_MESSAGE,
-            "the shoe sends messages that this version does not know; cards are read as before",
+            "the shoe sends messages that this version does not support; cards are read as before",
             "record the line while the shoe is used and send the capture to the maintainers",
             "by itself",
             "counts",
@@ -235,7 +236,7 @@ class BeeTekShoe:
             self._faults.good_cycle()
 
     def _doubt(self, code: str, detail: str = "") -> Iterator[Event]:
-        """A doubtful card and the reason. It is not named: it may lie face down, and everybody reads faults."""
+        """A doubtful card and the reason. It is not named: it may lie face down, and all readers get faults."""
         self._good = 0
         yield CardUnreadable()
         yield from self._faults.strike(code, detail)

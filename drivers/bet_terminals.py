@@ -7,7 +7,7 @@ table of ids: one that exceeds its quota is refused alone.
 
 A valid request becomes one event, in one transaction with its id: a repeated request is not kept again, also after a
 restart. The rules decide whether the bet counts, and answer it. The driver answers only the requests that it does not
-keep. At least all ids that have not expired are remembered. A request that was not kept does not count, so nothing that
+keep. At least all ids that have not expired are kept. A request that was not kept does not count, so nothing that
 counts can be missed: the device is always online as continuous.
 """
 
@@ -51,10 +51,10 @@ from protocols.link import Chunk
 MODEL: Final = "betting terminals"
 MOST_TERMINALS: Final = 99
 MOST_IDS: Final = 128
-"""Ids of one terminal that are remembered. Those that have not expired are never forgotten."""
+"""Ids of one terminal that are kept. Those that have not expired are never deleted."""
 MOST_EARLIER: Final = 4096
 EARLIER_S: Final = 3600
-"""Seconds after its expiry for which an id of an older version, or of a removed terminal, is remembered."""
+"""Seconds after its expiry for which an id of an older version, or of a removed terminal, is kept."""
 MOST_ANSWERS: Final = 100
 """Messages of one terminal in a second. What comes beyond them is dropped without an answer."""
 STRANGER: Final = "a terminal that is not listed"
@@ -70,7 +70,7 @@ MALFORMED = Fault(
 )
 FLOOD = Fault(
     "terminals.flood",
-    "a terminal asks more than its quota: its further requests are not taken",
+    "a terminal sends more requests than its quota: the further ones are not taken",
     "switch the terminal off that is named, and look what repeats on it; then give it another password on the broker",
     "by itself",
     "goes on; other terminals bet as before, and a request that was not taken does not count before it is accepted",
@@ -78,7 +78,7 @@ FLOOD = Fault(
 )
 IMPOSTOR = Fault(
     "terminals.impostor",
-    "a terminal asked in the name of another one: refused",
+    "a terminal sent a request in the name of another one: refused",
     "look after the terminal that is named first: it is set up with a wrong name, or somebody else uses its password",
     "by itself",
     "goes on; the bets of the other terminal stand as they were",
@@ -132,13 +132,13 @@ class _Known(Struct, frozen=True):
 
 
 class _Terminal:
-    """What is remembered of one terminal."""
+    """What is kept of one terminal."""
 
     def __init__(self, ids: dict[bytes, _Known]) -> None:
         """Continue with the ids of the last session."""
         self.ids = ids
         self.refused: dict[bytes, WagerAnswer] = {}
-        """Final refusals of this session: a repeated request is refused again, whatever the clock says now."""
+        """Final refusals of this session: a repeated request is refused again, whatever the time is now."""
         self._second = -1
         self._messages = 0
         self._requests = 0
@@ -156,7 +156,7 @@ class _Terminal:
         return self._requests <= per_second
 
     def make_room(self, now: datetime) -> bool:
-        """Whether one more id can be remembered. The oldest expired id is forgotten for it."""
+        """Whether one more id can be kept. The oldest expired id is deleted for it."""
         if len(self.ids) < MOST_IDS:
             return True
         moment = now.timestamp()
@@ -167,7 +167,7 @@ class _Terminal:
         return True
 
     def refuse(self, key: bytes, refusal: WagerAnswer) -> WagerAnswer:
-        """Remember a final refusal."""
+        """Store a final refusal."""
         while len(self.refused) >= MOST_IDS:
             del self.refused[next(iter(self.refused))]
         self.refused[key] = refusal
@@ -242,7 +242,7 @@ class BetTerminals:
                 named = message.terminal
                 await self._strike(IMPOSTOR, terminal, f"in the name of {named}", encode(message), chunk, emit)
                 reason = say("terminal_not_own", terminal=terminal, named=named)
-                text = f"terminal {terminal} cannot ask in the name of {named}"
+                text = f"terminal {terminal} cannot send requests in the name of {named}"
                 return WagerAnswer(message.id, terminal, "refused", reason.code, reason, text)
             case WagerAnswer(id_):
                 unread = Unreadable("an answer is no request", encode(message), id_, terminal)

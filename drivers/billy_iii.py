@@ -1,4 +1,4 @@
-"""Driver for the Billy-III dice shaker: it shakes on request and reports its progress. It sees neither dice nor dome.
+"""Driver for the Billy-III dice shaker: it shakes on request and reports its progress. It detects no dice and no dome.
 
 A shake counts when all of it was observed: requested or accepted (S2), shaking (S1), idle again (S0), not sooner than
 its program takes, and never without a report for longer than `blind` seconds. Anything less is a fault and never
@@ -15,7 +15,7 @@ before asking, duration + 2 s + 5 s for a whole shake, and continuous asking aft
 therefore options: `silence` (12 s without any state is a lost shaker), `blind`, `early` (how much sooner than its
 duration a shake may end) and `shortest` (of a shake with an unknown program). Also assumed: a request was not accepted,
 or not begun, if the shaker answers twice that it is idle. Two hosts that send a request at the same moment cannot be
-distinguished. The device sees no dome: a key of the console reports it, or the table's option `dome` is "fixed".
+distinguished. The device detects no dome: a key of the console reports it, or the table's option `dome` is "fixed".
 """
 
 import asyncio
@@ -46,7 +46,7 @@ NOT_ACCEPTED = Fault(
 )
 NOT_STARTED = Fault(
     "billy.not_started",
-    "the shaker took the order and was not seen to shake",
+    "the shaker took the order and did not report a shake",
     "look whether the plate is blocked or a die lies beside it; order the shake again",
     "by itself",
     "the shake does not count: it is ordered again",
@@ -75,7 +75,7 @@ MOTION = Fault(
 )
 UNKNOWN_STATE = Fault(
     "billy.unknown_state",
-    "the shaker reports a state that this version does not know",
+    "the shaker reports a state that this version does not support",
     "note what the shaker does meanwhile and send the record of the line to the maintainers",
     "by itself",
     "goes on; the shake counts if it is seen to end well",
@@ -91,7 +91,7 @@ _MEND = (NOT_ACCEPTED.code, NOT_STARTED.code, NOT_FINISHED.code, CUT_SHORT.code)
 
 
 class BillyOptions(Struct, frozen=True, forbid_unknown_fields=True):
-    """The program of a shake, and seconds. The module's docstring says which are known and which are assumed."""
+    """The program of a shake, and seconds. The module's docstring lists which are known and which are assumed."""
 
     pattern: Annotated[int, Meta(ge=0, le=999)] = 0
     parameter1: Annotated[int, Meta(ge=0, le=999_999)] = 10
@@ -335,7 +335,7 @@ class BillyIII:
         if self._shake is not None:
             raise CommandRefused("a shake is under way")
         if self._state != wire.IDLE:
-            raise CommandRefused(f"the shaker is not idle: it says S{self._state}")
+            raise CommandRefused(f"the shaker is not idle: it reports S{self._state}")
         now = link.stamp().tick
         if now - self._heard > 2 * options.ask:
             raise CommandRefused(f"the shaker has reported no state for {now - self._heard:.1f} s")
@@ -347,7 +347,7 @@ class BillyIII:
         except LinkLost as error:
             self._forget(shake)
             raise CommandFailed(f"the order may not have reached the shaker: {error}") from error
-        # A little more than the limit at which the reading side gives up and says why.
+        # A little more than the limit at which the reading side gives up and reports why.
         limit = options.duration + options.network + options.margin + 2 * options.ask
         try:
             async with asyncio.timeout(limit):

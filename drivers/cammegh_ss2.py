@@ -3,7 +3,7 @@
 The driver asks for the status where the wheel does not send it, acknowledges void spins, switches a dropped wheel on
 again and executes one command at a time. drivers/cammegh_ss2_spins.py turns the lines into events.
 
-Assumed, because no document says it: displays on ports 2 and 3 receive their status lines without asking (mode bit
+Assumed, because no document states it: displays on ports 2 and 3 receive their status lines without asking (mode bit
 128); a self-test is over when no code came for SELF_TEST_QUIET; a statistics table when no line came for TABLE_QUIET;
 `*T f` answers with `f` or OK; the third field of a bonus line is the days of its licence; and a bonus is in one line
 only, so that it has no second witness.
@@ -89,7 +89,7 @@ CHANGES = 15.0  # and within which it does it
 TABLE_QUIET = 0.5
 TABLE_LINES = 64
 SELF_TEST_LIMIT = 300.0
-NO_ANSWERS = {"NO": "says NO", "BUSY": "is busy"}
+NO_ANSWERS = {"NO": "answers NO", "BUSY": "is busy"}
 
 _NUMBER = r"[0-9]{1,5}(?:\.[0-9]{1,5})?"
 _VALUE = re.compile(rf"{_NUMBER}(?: {_NUMBER}){{0,3}}")
@@ -201,7 +201,7 @@ class CammeghSS2(SpinReader):
         ("ask", "what"): ASKS,
         ("set-parameter", "name"): SETTABLE,
     }
-    """The words that it takes in a field of a command, where the field is a text."""
+    """The values that it accepts in a text field of a command."""
 
     def __init__(self, options: WheelOptions, memory: bytes | None = None) -> None:
         """Restore the spin and the faults of the last session, if they are known."""
@@ -288,7 +288,7 @@ class CammeghSS2(SpinReader):
                 await self._recover(link, emit, self._recovery, now)
             if self._test is not None and now >= self._test.until:
                 await self._tested(link, emit, self._test)
-            last_valid += loop.time() - now  # we were busy, the wheel was not silent
+            last_valid += loop.time() - now  # this process was busy: that is no pause of the wheel
 
     async def _tell(self, emit: Emit, sightings: list[Sighting]) -> None:
         if sightings:
@@ -301,7 +301,7 @@ class CammeghSS2(SpinReader):
         self._kept = None if self._spin is None else self._spin.tick
 
     async def _tell_now(self, link: Link, emit: Emit, events: Iterable[Event]) -> None:
-        """Report events that follow from silence."""
+        """Report events that follow where no line comes."""
         silence = link.stamp()
         await self._tell(emit, [Sighting(one, b"", silence) for one in events])
 
@@ -342,12 +342,12 @@ class CammeghSS2(SpinReader):
             case Packet(letter="P", text="OK") if self._recovery is not None:
                 self._recovery.answered = True
             case Packet(letter="P", text="OK") if not ours:
-                self._switched_off = tick  # another program asked: the house switches its wheel
+                self._switched_off = tick  # another program sent the command: the house switches its wheel
             case Packet(letter="F", text="NO" | "BUSY" as text) if self._test is not None:
                 if not self._test.codes and not self._test.over.done():
                     self._test.over.set_exception(CommandRefused(f"the wheel {NO_ANSWERS[text]} to *F"))
                     self._test = None
-            case Packet(text="" | "NO" | "BUSY"):  # an echo, or a firmware that does not know the question
+            case Packet(text="" | "NO" | "BUSY"):  # an echo, or a firmware that does not support the question
                 pass
             case Packet(letter="K", text=text) if text != "CAM":
                 if text == self._stranger:
@@ -420,7 +420,7 @@ class CammeghSS2(SpinReader):
                     if self._void or self._spin.void:
                         raise CommandRefused("this spin is void already: the wheel spins again by itself")
                     await requests.ask("R", answer="OK", tries=1)
-                    await self._shown({State.PLACE_BETS}, "took the restart, but does not ask for bets")
+                    await self._shown({State.PLACE_BETS}, "took the restart, but does not open the bets")
                     return {}
                 case SelfTest():
                     return await self._self_test(requests)
@@ -470,7 +470,7 @@ class CammeghSS2(SpinReader):
     async def _power(self, requests: Requests, on: bool) -> dict[str, Any]:
         if on:
             if self._before is not None and Flag.SENSOR_OR_MOTOR in self._before.flags:
-                raise CommandRefused("a sensor, motor or encoder fault stands: find it with the self-test first")
+                raise CommandRefused("a sensor, motor or encoder fault is open: find it with the self-test first")
             await requests.ask("P", "1", "OK", tries=1)
             await self._shown(set(State) - {State.TABLE_CLOSED}, "answered OK, but does not leave state 6")
             return {}
@@ -483,7 +483,7 @@ class CammeghSS2(SpinReader):
         return {}
 
     async def _start(self, requests: Requests, command: StartSpin) -> dict[str, Any]:
-        """The rotor's direction: as requested, as in the last game, or reversed if the mode says so."""
+        """The rotor's direction: as requested, as in the last game, or reversed by the mode."""
         self._only_in(*STARTABLE)
         mode = Mode(int(await requests.ask("o", answer="[0-9]{1,5}")))
         if Mode.WAIT_FOR_START not in mode:

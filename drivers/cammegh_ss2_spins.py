@@ -9,8 +9,8 @@ The spin counter is compared with the last known one, also over sessions and res
 spin, and a number found afterwards is never its landing. drivers/spin_counter.py decides what a lower counter proves.
 If bets are open after a long absence under the same counter, they belong to a spin that begins: nothing proves that it
 is the same one, nor that one was missed. In both cases the wheel does not come online as continuous. A wheel that was
-never seen before comes online when its counter is known, because an edge that is killed in between would not know what
-it missed."""
+never seen before comes online when its counter is known, because an edge that is killed in between could not
+compute what it missed."""
 
 import asyncio
 import re
@@ -58,7 +58,7 @@ NO_NUMBER = 90.0
 # State 6 in mid-spin (operators' experience): ignored just after the table was opened; one incident while it flaps.
 JUST_OPENED = timedelta(seconds=30)
 ONE_INCIDENT = 10.0
-# After `*P OK` to somebody else's `*P 0` the rotor runs down for some seconds in the old state, as captured.
+# After `*P OK` to another host's `*P 0` the rotor runs down for some seconds in the old state, as captured.
 RUNS_DOWN = 10.0
 SELF_TEST_QUIET = 2.0
 
@@ -227,7 +227,7 @@ class SpinReader:
         if spin is None:  # a wheel never seen before: a finished spin is no loss
             over = status.state is State.WINNING_NUMBER
             spin = Spin(spin=status.spin, state=None, at=chunk.at, ended=over, tick=chunk.tick)
-        elif self._joining and self._long_away:  # too long to be the same spin, whatever the counter says
+        elif self._joining and self._long_away:  # too long to be the same spin, whatever the counter is
             spin, missed = after_long_absence(spin, status.spin, bets_open=status.state is State.PLACE_BETS)
             if missed:
                 yield SpinMissed(1)
@@ -372,8 +372,8 @@ class SpinReader:
         if self._options.alternating and None not in (clockwise, self._clockwise):
             yield from self._faults.watch("wheel.rotor_not_reversed", clockwise is self._clockwise)
         self._clockwise = clockwise
-        # Three sensors saw the ball fall: sensors, motor and encoder work. So does the direction in which the rotor
-        # turned.
+        # Three sensors detected the falling ball: sensors, motor and encoder work. So does the direction in which the
+        # rotor turned.
         unproven = (
             {self_test_fault(8 if clockwise else 7)}
             if clockwise is not None
@@ -416,7 +416,7 @@ class SpinReader:
         return len({witness.number for witness in self._witnesses if witness.number}) > 1
 
     def _launch(self, status: Status) -> BallLaunched:
-        """The ball runs against the rotor, unless the wheel says otherwise."""
+        """The ball runs against the rotor, unless the wheel reports otherwise."""
         with_rotor = self._void and status.state is State.BALL_IN_RIM
         ball_clockwise = status.clockwise == with_rotor
         return BallLaunched(

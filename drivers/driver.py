@@ -1,7 +1,7 @@
 """The interface of a driver: it speaks one vendor's protocol over a link and emits events in the casino's words.
 
-A driver never opens a port and never reconnects. `run` is straight-line code and ends with LinkLost (the link is gone
-or silent), DeviceRefused (the device will not work with us) or cancellation. Any other exception is a bug.
+A driver never opens a port and never reconnects. `run` is straight-line code and ends with LinkLost (the link is gone,
+or nothing arrives), DeviceRefused (the device will not work with us) or cancellation. Any other exception is a bug.
 """
 
 from collections.abc import Callable, Sequence
@@ -93,7 +93,7 @@ class Driver(Protocol):
     def __init__(self, options: Any, memory: bytes | None = None) -> None: ...
 
     async def run(self, link: Link, emit: Emit) -> None:
-        """Speak until the link is lost."""
+        """Run the session until the link is lost."""
         ...
 
 
@@ -110,7 +110,7 @@ class CommandRefused(Exception):
 
 
 class CommandFailed(Exception):
-    """The command was sent, and its outcome is wrong or unknown. The message says what is known."""
+    """The command was sent, and its outcome is wrong or unknown. The message states what is known."""
 
 
 @runtime_checkable

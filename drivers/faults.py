@@ -42,7 +42,7 @@ class Faults:
     """The open faults of a device. Every method returns the events to emit, none if nothing changed."""
 
     def __init__(self, known: Iterable[Fault], standing: Standing | None = None) -> None:
-        """Continue from the last session. Codes that this version does not know are kept until they end."""
+        """Continue from the last session. Codes without an entry are kept until they end."""
         self._known = {fault.code: fault for fault in known}
         standing = standing or Standing()
         self._open = dict.fromkeys(standing.open)
@@ -54,7 +54,7 @@ class Faults:
         return Standing(tuple(self._open), tuple(self._cycle))
 
     def learn(self, fault: Fault) -> None:
-        """Add a fault that only the device's manual knows."""
+        """Add a fault that is only in the device's manual."""
         self._known[fault.code] = fault
 
     def is_open(self, code: str) -> bool:
@@ -66,7 +66,7 @@ class Faults:
         return [] if code in self._open else self.strike(code, detail)
 
     def strike(self, code: str, detail: str = "", severity: Severity | None = None) -> list[DeviceFaulted]:
-        """The fault occurred once more, also while it is open. For drivers that see each occurrence.
+        """The fault occurred once more, also while it is open. For drivers that receive each occurrence.
 
         `severity`: the device's own severity of a first occurrence.
         """

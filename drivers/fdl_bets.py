@@ -1,11 +1,11 @@
 """Driver for FDL bet sensors with their jackpot panel: one chip for each seat, latched when the bets are locked.
 
 Evidence: our own document (docs/reference/protocols/fdl_bets.md). The panel follows published table systems.
-A latched seat is one wager of one chip. A sensor sees neither the value of a chip nor a second chip on top of it, so
-the dealer checks both. After the lock no chip changes a bet: one that is put down is a fault, one that is taken away is
-reported, because a sensor cannot tell the dealer who collects from a player who takes it back. A seat about which the
-device is unsure becomes a fault and never a wager. The lock is reported once: a device that kept it over a loss of
-power does not report it again.
+A latched seat is one wager of one chip. A sensor detects neither the value of a chip nor a second chip on top of it,
+so the dealer checks both. After the lock no chip changes a bet: one that is put down is a fault, one that is taken away
+is reported, because a sensor cannot distinguish the dealer who collects from a player who takes it back. A seat that
+the device reports as uncertain becomes a fault and never a wager. The lock is reported once: a device that kept it over
+a loss of power does not report it again.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ from protocols.fdl import bets as fdl_bets, frame as fdl
 from protocols.fdl.lamps import MAX_PLACES, places_from_bytes, places_to_bytes
 
 CLEARED, REMOVED = "bets_cleared", "latched_chip_removed"
-_BY_HAND = "goes on; no bet of this seat is reported while it is not sure: look, and settle it by hand"
+_BY_HAND = "goes on; no bet of this seat is reported while it is uncertain: look, and settle it by hand"
 FAULTS = {
     0x50: Fault(
         "bets.blocked",
@@ -46,14 +46,14 @@ FAULTS = {
     ),
     0x51: Fault(
         "bets.flicker",
-        "a sensor sees a chip come and go",
+        "a sensor detects a chip that comes and goes",
         "lay the chip flat on the middle of the sensor; wipe the window; look for a light that shines on it",
         "by itself",
         "goes on; the chip counts if it lies still before the bets are locked",
     ),
     0x52: Fault(
         "bets.doubtful",
-        "when the bets were locked it was not sure whether a chip lay there; no bet was reported",
+        "when the bets were locked it was uncertain whether a chip lay there; no bet was reported",
         "look whether a chip lies there, with the supervisor: settle this bet by hand or give it back",
         "by itself",
         "goes on without this bet",
@@ -61,14 +61,14 @@ FAULTS = {
     ),
     0x53: Fault(
         "bets.stuck_on",
-        "a sensor always sees a chip",
+        "a sensor always detects a chip",
         "wipe the window; recalibrate or replace the sensor",
         "by a person",
         _BY_HAND,
     ),
     0x54: Fault(
         "bets.stuck_off",
-        "a sensor never sees a chip",
+        "a sensor never detects a chip",
         "wipe the window; check the sensor's cable; replace it",
         "by a person",
         _BY_HAND,
@@ -143,7 +143,7 @@ class FdlBets(FdlDriver):
         self._options = options
 
     async def run(self, link: Link, emit: Emit) -> None:
-        """Speak until LinkLost or DeviceRefused."""
+        """Run the session until LinkLost or DeviceRefused."""
 
         async def tell(sightings: Sequence[Sighting], memory: bytes | None = None) -> None:
             await emit(named(sightings, lambda seat: f"seat {seat}"), memory)
@@ -204,7 +204,7 @@ class FdlBets(FdlDriver):
             case LockBets():
                 locked = fdl_bets.Locked.from_bytes(data)
                 if isinstance(locked, fdl.Malformed):
-                    raise CommandFailed("the bets are locked, and the answer does not say which: its events will")
+                    raise CommandFailed("the bets are locked, and the answer does not name them: the events will")
                 return {"seats": list(locked.latched), "doubtful": list(locked.doubtful)}
             case Light(lamps):
                 lit = [str(seat) for seat in places_from_bytes(data)] if len(data) == 4 else []

@@ -32,7 +32,7 @@ FAULTS = {
     ),
     0x6A: Fault(
         "buttons.camera",
-        "the camera is dirty or sees nothing",
+        "the camera is dirty or detects nothing",
         "wipe its window; check its lamp; count by hand until then",
         "by a person",
         _BY_HAND,

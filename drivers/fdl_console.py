@@ -1,6 +1,6 @@
 """Driver for an FDL dealer's console: the keys of the table, the bell, and values entered by hand.
 
-Evidence: our own document (docs/reference/protocols/fdl_console.md). The console asks for each entered result twice
+Evidence: our own document (docs/reference/protocols/fdl_console.md). The console requires each entered result twice
 and accepts corrections only under the supervisor's key, so a reported value has passed these checks. An action or card
 that the document does not define becomes the fault `fdl.unknown_event`; an unknown reason is reported by its number. A
 statement of a series, an approval, a count, limits, or an opening or closing by a person is that fault, too, from a
@@ -81,7 +81,7 @@ FAULTS = {
         "the keys are not read",
         "check the keypad's cable; dry it; replace the console",
         "by a person",
-        "waits for a person: what is pressed is not seen",
+        "waits for a person: pressed keys are not reported",
         "error",
     ),
     0x24: Fault(
@@ -168,7 +168,7 @@ class FdlConsole(FdlDriver):
         self._signs_in = False
 
     async def run(self, link: Link, emit: Emit) -> None:
-        """Speak until LinkLost or DeviceRefused."""
+        """Run the session until LinkLost or DeviceRefused."""
         self._signs_in = isinstance(link, LocalLink)
         await super().run(link, emit)
 

@@ -104,7 +104,7 @@ FAULTS = {
         "what was loaded, left and came back does not add up",
         "look on the table and in the discard corner; if it stays, empty the machine and check the decks",
         "by a person",
-        "stands; look whether a card left unseen",
+        "counts; look whether a card left unseen",
         "error",
     ),
     0x49: Fault(
@@ -123,7 +123,7 @@ FAULTS = {
     ),
     0x4B: Fault(
         "continuous.reader",
-        "the reader of the faces is dead",
+        "the reader of the faces has failed",
         "enter the cards at the console; clean or replace the reader",
         "by a person",
         _CARD,
@@ -228,7 +228,7 @@ class FdlContinuous(FdlDriver):
         self._balanced = True
 
     async def run(self, link: Link, emit: Emit) -> None:
-        """Speak until LinkLost or DeviceRefused. Where cards are masked, wire bytes of cards are dropped here.
+        """Run the session until LinkLost or DeviceRefused; where cards are masked, drop their wire bytes.
 
         The session reports an unreadable event without its bytes.
         """

@@ -72,7 +72,7 @@ _PLACE = re.compile(r"\(place (\d+)\)$")
 
 
 def named(sightings: Iterable[Sighting], name: Callable[[int], str]) -> list[Sighting]:
-    """The sightings with the place of each fault in the table's own words."""
+    """The sightings with the name of each fault's place on the table."""
 
     def one(sighting: Sighting) -> Sighting:
         event = sighting.event
@@ -134,7 +134,7 @@ class FdlLamps(FdlDriver):
         self._again = False
 
     async def run(self, link: Link, emit: Emit) -> None:
-        """Speak until LinkLost or DeviceRefused."""
+        """Run the session until LinkLost or DeviceRefused."""
         self._emit = emit
         try:
             await super().run(link, self._tell)
@@ -174,7 +174,7 @@ class FdlLamps(FdlDriver):
                     await super().obey(Light(self._kept.ordered or ()))
 
     async def obey(self, command: Command) -> dict[str, Any]:
-        """An order of lamps is remembered once the device has accepted it, also if one of its lamps stays dark."""
+        """An order of lamps is stored once the device has accepted it, also if one of its lamps stays dark."""
         async with self._orders:
             self._taken.clear()
             try:

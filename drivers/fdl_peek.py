@@ -1,7 +1,7 @@
 """Driver for an FDL reader of the dealer's hole card: reports whether it makes blackjack, never which card it is.
 
-Evidence: our own document (docs/reference/protocols/fdl_peek.md). The reader does not know whether the dealer shows an
-ace or a ten; the ruleset decides whether the reader should have been asked. An unreadable card is a fault, and the
+Evidence: our own document (docs/reference/protocols/fdl_peek.md). The reader does not detect whether the dealer shows
+an ace or a ten; the ruleset decides whether a peek was due. An unreadable card is a fault, and the
 dealer peeks by hand. An unknown event is reported without its bytes, because they may be the card.
 """
 
@@ -46,7 +46,7 @@ FAULTS = {
 
 
 class FdlPeek(FdlDriver):
-    """One session with a peek reader. The session keeps all bytes that may be a card to itself."""
+    """One session with a peek reader. The session reports no bytes that may be a card."""
 
     name: ClassVar[str] = "fdl_peek"
     title: ClassVar[str] = "Reader of the hole card, FDL"

@@ -49,10 +49,10 @@ class SessionOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     silence: Annotated[float, Meta(ge=1.5, le=60)] = 3.0
 
 
-_ANY = "goes on; what the device cannot see it does not report"
+_ANY = "goes on; what the device cannot detect it does not report"
 # Codes 01 to 0F are common to all devices.
 COMMON_FAULTS = {
-    0x01: Fault("fdl.sensor_dirty", "a sensor sees badly", "clean the sensor windows", "by itself", _ANY),
+    0x01: Fault("fdl.sensor_dirty", "a sensor's window is dirty", "clean the sensor windows", "by itself", _ANY),
     0x02: Fault(
         "fdl.memory", "the device's memory fails", "replace the device; its events may be lost", "by a person", _ANY
     ),
@@ -88,7 +88,7 @@ HOST_FAULTS = (
     ),
     Fault(
         "fdl.unknown_event",
-        "the device reports an event that this version does not know",
+        "the device reports an event that this version does not support",
         "is the driver older than the device's firmware?",
         "by a person",
         "goes on without that event",
@@ -102,7 +102,7 @@ HOST_FAULTS = (
     ),
 )
 
-# Faults that one unit showed by its messages; they say nothing about another unit.
+# Faults that one unit showed by its messages; they do not apply to another unit.
 _OF_THE_UNIT = ("fdl.malformed", "fdl.counter_back", "fdl.unknown_event")
 
 _UNKNOWN = "whether the device acted is not known, its events will show it"
@@ -116,7 +116,7 @@ class Memory(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 
     `faults` are those reported and not ended. `doubted` are the faults that may have ended unseen: the device restarted
     since (`started`), or is another unit, or some of its events are lost. `ended` are those that the host itself
-    considered over, while the device may report them as standing for some time.
+    considered over, while the device may report them as open for some time.
 
     Defaults are omitted, so that an earlier version can read a memory without newer fields.
     """
@@ -211,7 +211,8 @@ class Session:
             return b""
         if now >= self._waiting_since + NO_PROGRESS_S:
             raise DeviceRefused(
-                f"the device answers, but not as FDL says: it does not go on from where it is asked ({self._identity})"
+                "the device answers, but not as FDL requires: it does not go on from where it is asked "
+                f"({self._identity})"
                 if self._answered
                 else f"the device sends, but no session opened in {NO_PROGRESS_S:g} s: is the host's transmit line "
                 "connected?"
@@ -221,7 +222,7 @@ class Session:
         return self._encode(fdl.Hello(self._memory.epoch, self._memory.last) if self._memory else fdl.Hello(0, 0))
 
     def excuse(self, seconds: float) -> None:
-        """The host itself was busy for this long; the device was not silent."""
+        """The host itself was busy for this long: that is no pause of the device."""
         self._heard += seconds
         self._waiting_since += seconds
         self._caught_up += seconds
@@ -243,7 +244,7 @@ class Session:
                     self._heard = now
                     self._read(found, chunk, now)
                 case fdl.Frame():
-                    pass  # our own frame, come back over a looped or half-duplex line: no sign of life
+                    pass  # our own frame, come back over a looped or half-duplex line: nothing from the device
         if self._owes_ack and self._memory is not None:
             self._answer += self._encode(fdl.Ack(self._memory.epoch, self._memory.last))
         if self._memory is not None:
@@ -312,7 +313,7 @@ class Session:
             case fdl.OtherVersion(version):
                 raise DeviceRefused(f"the device speaks FDL version {version}, this driver version {fdl.VERSION}")
             case fdl.Malformed(what) if frame.type == fdl.Identity.TYPE:
-                raise DeviceRefused(f"the device does not say who it is as FDL says: {what}")
+                raise DeviceRefused(f"the device does not identify itself as FDL requires: {what}")
             case fdl.Malformed(what):
                 self._complain(what, frame, chunk)
                 self._ask_again(fdl.MALFORMED, now)
@@ -428,7 +429,7 @@ class Session:
             self._caught_up = now
 
     def _doubt(self, *, started: bool) -> None:
-        """Open faults may have ended unseen. A doubted fault ends when the device can be trusted."""
+        """Open faults may have ended unseen. A doubted fault ends by a heartbeat after which no event is missing."""
         own = {fault.code for fault in HOST_FAULTS}
         self._doubted = tuple(code for code in self._faults.standing.open if started or code not in own)
         self._started = started
@@ -494,7 +495,7 @@ class Session:
                 return fdl.Malformed("such a device does not have this kind of event") if events is None else events
 
     def _begins(self, code: str) -> bool:
-        """Whether the fault began now. A start or a self-test only finds a standing fault again.
+        """Whether the fault began now. A start or a self-test only finds an open fault again.
 
         If events were lost, or this is another unit, it may have ended unseen.
         """
@@ -503,7 +504,7 @@ class Session:
     def _unread(self, report: fdl.EventReport, why: str) -> tuple[Event, ...]:
         """Report unreadable data as a fault; never drop it.
 
-        Rules do not read faults. If its kind says that a card was drawn, that is reported, too, because the next card
+        Rules do not read faults. If its kind is that of a drawn card, that is reported, too, because the next card
         would take its place. Any other of the device's own kinds is a missed event.
         """
         there = self._unreadable.get(report.kind, EventsMissed(1) if report.kind in self._happenings else None)
@@ -588,7 +589,7 @@ class FdlDriver:
         return events
 
     async def run(self, link: Link, emit: Emit) -> None:
-        """Speak until LinkLost or DeviceRefused."""
+        """Run the session until LinkLost or DeviceRefused."""
         self._link = link
         try:
             await converse(link, emit, self._session, self._answer)
@@ -603,7 +604,7 @@ class FdlDriver:
     async def obey(self, command: Command) -> dict[str, Any]:
         """Repeat the command until the device answers. The device executes one ticket once.
 
-        The repetition ends with the session: a device that restarted in between no longer knows what it did.
+        The repetition ends with the session: a device that restarted in between has lost the ticket.
         """
         code, data = self.order(command)
         link, opening = self._link, self._session.opening
@@ -632,9 +633,9 @@ class FdlDriver:
                 return self.answered(command, answer.data)
             case fdl.REFUSED:
                 reasons = {**fdl.REASONS, **self.reasons}
-                raise CommandRefused(f"the device says: {reasons.get(answer.reason, f'reason {answer.reason:02X}')}")
+                raise CommandRefused(f"the device refused: {reasons.get(answer.reason, f'reason {answer.reason:02X}')}")
             case _:
-                raise CommandRefused("the device does not know this command; is its firmware older?")
+                raise CommandRefused("the device does not support this command; is its firmware older?")
 
     def __init_subclass__(cls) -> None:
         """Adds the common FDL faults to the device's own list."""
@@ -646,7 +647,7 @@ class FdlDriver:
 async def converse(
     link: Link, emit: Emit, session: Session, answered: Callable[[fdl.Answer], None] = lambda _: None
 ) -> None:
-    """Speak until LinkLost or DeviceRefused."""
+    """Run the session until LinkLost or DeviceRefused."""
     clock = asyncio.get_running_loop().time
     await link.write(session.begin(clock()))
     while True:

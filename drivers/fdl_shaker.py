@@ -1,6 +1,6 @@
 """Driver for an FDL dice shaker: dome, lever, motor, a reader of the faces and its lamp.
 
-Evidence: our own document (docs/reference/protocols/fdl_shaker.md). A face that the reader cannot see is a fault and
+Evidence: our own document (docs/reference/protocols/fdl_shaker.md). A face that the reader cannot read is a fault and
 gives no reading. Stacked, leaning or missing dice are reported as they lie, and the ruleset decides by its article.
 """
 

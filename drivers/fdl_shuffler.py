@@ -140,7 +140,7 @@ FAULTS = {
     ),
     0x3E: Fault(
         "shuffler.reader",
-        "the reader of the faces is dead",
+        "the reader of the faces has failed",
         "goes on counting; check each deck by hand and have the reader replaced",
         "by a person",
         "goes on; decks are counted, not read",
@@ -252,11 +252,11 @@ class FdlShuffler(FdlDriver):
         self._packet = 0
 
     async def run(self, link: Link, emit: Emit) -> None:
-        """Speak until LinkLost or DeviceRefused."""
+        """Run the session until LinkLost or DeviceRefused."""
 
         async def watched(sightings: Sequence[Sighting], memory: bytes | None = None) -> None:
             if any(isinstance(one.event, DeviceOnline | EventsMissed) for one in sightings):
-                self._packet = 0  # after a start or missed events only the shuffler knows what lies in its tray
+                self._packet = 0  # after a start or missed events the content of the tray is not known here
             await emit(sightings, memory)
 
         await super().run(link, watched)

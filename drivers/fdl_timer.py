@@ -77,7 +77,7 @@ class FdlTimer(FdlDriver):
         self._stale = options.stale
 
     async def run(self, link: Link, emit: Emit) -> None:
-        """Speak until LinkLost or DeviceRefused."""
+        """Run the session until LinkLost or DeviceRefused."""
 
         async def timely(sightings: Sequence[Sighting], memory: bytes | None = None) -> None:
             await emit([self._timely(one) for one in sightings], memory)
@@ -127,7 +127,7 @@ class FdlTimer(FdlDriver):
 
 
 def _dated(wire: bytes) -> bool:
-    """Whether the event has an age: a device that lost its power does not know it."""
+    """Whether the event has an age: a device that lost its power sends none."""
     for frame in fdl.Decoder().feed(wire):
         if isinstance(frame, fdl.Frame):
             report = fdl.read(frame)

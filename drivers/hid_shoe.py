@@ -1,12 +1,12 @@
 """Driver for a shoe with a HID barcode scanner that reads the cards as they slide out.
 
-Evidence: public code of live studios reads such scanners and codes. It does not say how long a scanner takes, which
+Evidence: public code of live studios reads such scanners and codes. It does not show how long a scanner takes, which
 code is on the cut card, or what a scanner types when it cannot read. `quiet`, `repeat`, `cut_cards` and `no_read` are
 our assumptions and settings of the house. The codes of the cards are given by `order`, or by `codes` for any other
 scheme.
 
-A scanner types only when it sees a code. It has no counter and answers no question, so silence proves nothing and the
-shoe never comes online as continuous. Which face was up is unknown.
+A scanner types only when it reads a code. It has no counter and answers no question, so a lost code cannot be detected
+and the shoe never comes online as continuous. Which face was up is unknown.
 
 A hand cannot deal two cards within `repeat` seconds. The same code within that time is a card read twice or two equal
 cards stuck together; another code is a second card pulled too early. Both are reported as an unreadable card with a
@@ -93,7 +93,7 @@ class HidShoe:
     faults: ClassVar[tuple[Fault, ...]] = (
         Fault(
             UNREADABLE,
-            "the scanner saw a card and could not read its code",
+            "the scanner detected a card and could not read its code",
             f"{ASK_THE_TABLE}; wipe the scanner's window; take the card out if its code is scratched, bent or dirty",
             "by itself",
             "waits for a person",
@@ -181,7 +181,7 @@ class HidShoe:
                 )
 
     def _patience(self, now: float) -> float | None:
-        """Seconds to wait for the next report before looking again."""
+        """Seconds to wait for the next report before the next check."""
         if self._decoder.waiting:
             return self._options.quiet
         if self._held_since is not None and not self._faults.is_open(KEY_STUCK):
@@ -225,7 +225,7 @@ class HidShoe:
         if not (soon and again):
             self._again = False
         if code in self._no_read:
-            yield from self._doubt(UNREADABLE, f"it says {code}")
+            yield from self._doubt(UNREADABLE, f"it typed {code}")
             return
         card = self._codes.get(code) if self._codes else card_in(code, self._options.order)
         if card is None and code not in self._cut_cards:
@@ -247,7 +247,7 @@ class HidShoe:
             self._faults.good_cycle()
 
     def _doubt(self, code: str, detail: str = "") -> Iterator[Event]:
-        """A doubtful card and the reason. It is not named: it may lie face down, and everybody reads faults."""
+        """A doubtful card and the reason. It is not named: it may lie face down, and all readers get faults."""
         self._good = 0
         yield CardUnreadable()
         yield from self._faults.strike(code, detail)

@@ -1,6 +1,6 @@
 """Driver for the dice recogniser (IDP) over MQTT: it reads the dice when it is asked.
 
-The command `read-dice` asks; it is sent by whoever knows when the dice lie still (the dealer, the game's controller).
+The command `read-dice` asks; the dealer or the game's controller sends it when the dice lie still.
 An answer counts if it names the open request, has no error and holds exactly `dice` faces. Anything else is a fault and
 never a reading. An answer to an earlier request is dropped and reported (idp.late), because this service is known for
 late answers of the last round. The number of a request is the command's `round` and the time of asking; all attempts of
@@ -13,7 +13,7 @@ the request ends with the service's own `timeout` message, and a person decides.
 fault idp.contradiction: the round is then in doubt. This applies for `timeout` seconds and until the next request;
 later it is a late answer.
 
-The service sends nothing without a request, so its silence is normal. It is online when its topics are, and a request
+The service sends nothing without a request, so a pause is normal. It is online when its topics are, and a request
 without an answer is a fault. It keeps no history, so nothing can be missed between requests: it comes online as
 continuous unless a request was open when the last session ended.
 
@@ -39,17 +39,17 @@ MODEL = "IDP dice"
 
 NO_RESULT = Fault(
     "idp.no_result",
-    "the recogniser does not see all dice",
+    "the recogniser does not detect all dice",
     "look whether a die lies on another, leans or is out of the picture; clean the dome and the camera",
     "by itself",
-    "the dice are looked at again; after the last attempt a person decides",
+    "the dice are read again; after the last attempt a person decides",
 )
 TIMEOUT = Fault(
     "idp.timeout",
     "the recogniser did not answer in its time",
     "look whether the recogniser and the camera are on and the recogniser is connected to the broker",
     "by itself",
-    "the dice are looked at again; after the last attempt a person decides",
+    "the dice are read again; after the last attempt a person decides",
 )
 FAILED = Fault(
     "idp.failed",
@@ -62,7 +62,7 @@ FAILED = Fault(
 UNMOVED = Fault(
     "idp.no_shake",
     "the recogniser reports that the dice did not move since the last round",
-    "shake the dice; if they did move, look whether the camera's picture stands still",
+    "shake the dice; if they did move, look whether the camera's picture is frozen",
     "by itself",
     "no reading: shake again, or declare the round void",
 )
@@ -78,7 +78,7 @@ UNREADABLE = Fault(
     "the recogniser sends something that is no answer",
     "look whether another program publishes on the recogniser's topic; else restart the recogniser",
     "by itself",
-    "the dice are looked at again if the answer stays away",
+    "the dice are read again if no answer comes",
 )
 CONTRADICTION = Fault(
     "idp.contradiction",

@@ -1,10 +1,10 @@
 """Driver for a slot machine with a SAS 6.x port: the session, its polls and the commands.
 
-drivers/sas_machine_reader.py turns what the machine says into events.
+drivers/sas_machine_reader.py turns what the machine reports into events.
 
 Exceptions. The machine repeats an exception until another poll implies its acknowledgement, so nothing is lost unless
 its queue of twenty overflows, which it reports. An exception is one byte without a checksum. It must be read twice in a
-row; it is then made durable, and the next long poll, after which the machine forgets it, must bring an answer with a
+row; it is then made durable, and the next long poll, after which the machine discards it, must bring an answer with a
 good checksum. Only then is it reported. An exception without that confirmation is reported as doubtful. The same
 applies to an exception that may equal the one before: read again after a session that ended before the report, or
 repeated after a report without confirmation; and to what another machine than the last one left unreported. The two
@@ -15,8 +15,8 @@ Addresses and echoes. A machine that receives no polls sends its own address (th
 echo our polls. An exception with such a value counts only if the machine answers with a checksum. A line that echoes is
 refused.
 
-Real-time mode. A machine that another host left in this mode sends an exception in place of an answer, forgets it with
-any other poll, and may not answer general polls. Poll 0E 00 ends the mode. An exception that was under way when a
+Real-time mode. A machine that another host left in this mode sends an exception in place of an answer, discards it
+with any other poll, and may not answer general polls. Poll 0E 00 ends the mode. An exception that was under way when a
 session ended before that may be missing, so such a machine does not come back as continuous.
 """
 
@@ -65,7 +65,7 @@ ROUND = 24  # polls: about as many are read one by one
 BUSY_LIMIT = 10.0
 DAMAGED_LIMIT = 8  # answers in a row
 SILENT_BROADCAST = 12.0
-LEAST_SILENT_POLLS = 5  # polls: at a long interval, one damaged answer is no silence
+LEAST_SILENT_POLLS = 5  # polls: at a long interval, one damaged answer is no lost link
 CLEAN = 3  # this many equal harmless answers in a row are no noise
 CHIRPING = 0.5  # seconds in which a machine that receives no polls sends at least two loop break indications
 WARY = 50  # polls after damage until the line counts as good again
@@ -98,7 +98,7 @@ class SasMachine(MachineReader):
     commands: ClassVar[tuple[type[Command], ...]] = (EnableMachine, ReadMeters, ResetHandpay, ShowAmount, Ask)
     tells_cards: ClassVar[bool] = False
     choices: ClassVar[Mapping[tuple[str, str], tuple[str, ...]]] = {("ask", "what"): ("meters", *ASKABLE)}
-    """The words that it takes in a field of a command, where the field is a text."""
+    """The values that it accepts in a text field of a command."""
 
     def __init__(self, options: MachineOptions, memory: bytes | None = None) -> None:
         """Continue from the last session."""
@@ -108,7 +108,7 @@ class SasMachine(MachineReader):
         self._known = memory is not None
         self._decoder = HostDecoder(self._me)
         self._unresolved = False  # a general poll is under way; its answer may not be acknowledged yet
-        self._retrying = False  # a long poll goes out again: the machine must see the same poll twice in a row
+        self._retrying = False  # a long poll goes out again: the machine must receive the same poll twice in a row
         self._long_next = False
         self._readings: list[int] = []
         self._believed: Chunk | None = None
@@ -221,8 +221,8 @@ class SasMachine(MachineReader):
     async def _rescue(self) -> None:
         """Read the exception that the machine may be repeating.
 
-        A lost answer is requested again, because any other poll would let the machine forget it. A machine that was not
-        polled for long answers only after it has seen a poll to another address.
+        A lost answer is requested again, because any other poll would make the machine discard it. A machine that was
+        not polled for long answers only after it has received a poll to another address.
         """
         unanswered = 0
         while unanswered < TRIES:
@@ -283,7 +283,7 @@ class SasMachine(MachineReader):
                     pass
 
     async def _see_in_real_time(self, code: int) -> None:
-        """Keep an exception that came in real-time mode during the start: any other poll lets the machine forget it."""
+        """Keep an exception of real-time mode during the start: any other poll makes the machine discard it."""
         self._memory = replace(self._memory, real_time=True)
         self._see(code)
         await self._keep()
@@ -293,14 +293,14 @@ class SasMachine(MachineReader):
         await self._say(GeneralPoll(0))
 
     async def _say(self, poll: Poll) -> None:
-        """Send a poll. The memory is committed first, because any poll may let the machine forget what it sent."""
+        """Send a poll. The memory is committed first, because any poll may make the machine discard what it sent."""
         await self._keep()
         await self._link.write(encode(poll))
 
     # ---- one poll and its answer
 
     async def _exchange(self, poll: Poll) -> Answer | None:
-        """The answer to `poll`, or None, in the next slot. Raises LinkLost after too much silence."""
+        """The answer to `poll`, or None, in the next slot. Raises LinkLost after too long without a good one."""
         await self._until_slot(poll)
         self._decoder.expect(poll)
         await self._say(poll)
@@ -381,7 +381,9 @@ class SasMachine(MachineReader):
         silence = max(self._options.silence, LEAST_SILENT_POLLS * self._options.interval)
         if now - self._alive >= silence:
             what = "no answer that can be read" if self._damaged else "no answer"
-            chirps = "; it chirps, so it receives no polls: check the wire to it" if self._chirps >= TRIES else ""
+            chirps = (
+                "; it sends loop breaks: it receives no polls, check the wire to it" if self._chirps >= TRIES else ""
+            )
             raise LinkLost(f"{what} from machine {self._me} for {silence:g} s{chirps}")
 
     def _unreadable(self, asked: int | None) -> bool:
@@ -423,7 +425,7 @@ class SasMachine(MachineReader):
     async def _until_slot(self, poll: Poll) -> None:
         """Wait for the next slot. Unexpected bytes answer nothing, but a lone address is a loop break indication.
 
-        If an idle machine answers with the same byte, only the time tells them apart: wait for it.
+        If an idle machine answers with the same byte, only the time distinguishes them: wait for it.
         """
         counted = isinstance(poll, GeneralPoll) and bool(self._harmless)
         alike = counted and self._me in NOTHING and not self._checksum_seen()
@@ -690,7 +692,7 @@ class SasMachine(MachineReader):
 
     async def _proved_by(self, command: int) -> list[Event]:
         """The events that an answer with a good checksum confirms: the machine receives our long polls."""
-        if command != self._memory.unproved:  # the machine knows that its earlier answer arrived
+        if command != self._memory.unproved:  # the machine has the acknowledgement of its earlier answer
             self._memory = replace(self._memory, unproved=0)
         if self._suspect is not None and self._suspect != command:  # it answers this poll only
             self._unsupported.add(self._suspect)
@@ -717,7 +719,7 @@ class SasMachine(MachineReader):
             self._queue.remove(work)
 
     async def _given_up(self, command: int, *, ours: bool) -> None:
-        """No good answer three times. Machines do not answer unsupported polls; nor does a dead line."""
+        """No good answer three times. Machines do not answer unsupported polls; nor does a broken line."""
         known = command in self._supported and command not in SECRET  # secret polls depend on the kind of validation
         was_answered = known or (not self._supported and bool(self._memory.meters))
         if was_answered and not self._damaged:
@@ -779,11 +781,11 @@ class SasMachine(MachineReader):
             case Ask(what):
                 return await self._tell_figure(what)
             case _:
-                raise CommandRefused("this machine knows no such command")
+                raise CommandRefused("this machine has no such command")
 
     async def _enable(self, on: bool) -> dict[str, Any]:
         if on and (wrong := [code for code in NO_PLAY if self._faults.is_open(code)]):
-            raise CommandRefused(f"not while {', '.join(wrong)} stands: mend that first")
+            raise CommandRefused(f"not while {', '.join(wrong)} is open: mend that first")
         match await self._wait(self._work(LongPoll(self._me, 0x02 if on else 0x01))):
             case Ack():
                 return {"enabled": on}
@@ -815,12 +817,12 @@ class SasMachine(MachineReader):
             case Reply(body=HandpayReset(2)):
                 raise CommandRefused("no handpay is pending")
             case Reply():
-                raise CommandRefused("the machine says that it cannot reset the handpay now")
+                raise CommandRefused("the machine reports that it cannot reset the handpay now")
             case _:
                 raise CommandRefused("the machine refused")
 
     async def _show(self, level: int, amount: int) -> dict[str, Any]:
-        """A broadcast is never answered, and is sent later: it is only known that it is to be sent."""
+        """Queue the amount for the next broadcast, which has no answer."""
         try:
             broadcast(self._options.group, {level: amount})
         except ValueError as error:
@@ -848,7 +850,7 @@ class SasMachine(MachineReader):
             case Reply(body=GameInfo() as told):
                 return {**msgspec.structs.asdict(told), "credit": DENOMINATIONS.get(told.denomination)}
             case Unknown(_, command, data):
-                raise CommandFailed(f"the answer to poll {command:02X} is not understood: {data[:32].hex(' ')}")
+                raise CommandFailed(f"the answer to poll {command:02X} cannot be decoded: {data[:32].hex(' ')}")
             case _:
                 raise CommandRefused("the machine refused")
 

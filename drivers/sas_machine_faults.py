@@ -130,7 +130,7 @@ HOST_FAULTS = (
         "check cable, ground and adapter, 19200 baud, and that no other host polls this machine",
         person=False,
     ),
-    _fault("sas.busy", "the machine is busy and does nothing we ask", "wait; if it stays, restart it", person=False),
+    _fault("sas.busy", "the machine is busy and executes no request", "wait; if it stays, restart it", person=False),
     _fault(
         "sas.deaf",
         "the machine answers general polls only",
@@ -186,7 +186,7 @@ HOST_FAULTS = (
     _fault(
         "sas.host_redemption",
         "the machine waits for a host to approve a ticket: it gives each ticket back",
-        "connect its validation port to the ticket system, or switch redemption off in its menu; over when it says "
+        "connect its validation port to the ticket system, or switch redemption off in its menu; over when it reports "
         "that redemption is off",
         severe=True,
     ),

@@ -77,7 +77,7 @@ class Memory(Struct, frozen=True):
     `meters`: the last good ones, in minor units by `factor`. `back`: those that ran backwards since. `cleared`: the
     machine reported a cleared memory, and no meter has confirmed it yet.
 
-    `seen`: exceptions that were read and not reported, oldest first; the machine may have forgotten them. `sure`:
+    `seen`: exceptions that were read and not reported, oldest first; the machine may have discarded them. `sure`:
     indexes in `seen` of the exceptions read while a checksum was seen, with no loop break or echo after it.
 
     `real_time`: the machine has sent exceptions in place of answers. `mute`: it did not answer general polls.
@@ -85,7 +85,7 @@ class Memory(Struct, frozen=True):
     `owed`: polls that an exception requires and that are not answered yet. `prizes`: (level, minor units) to be paid by
     hand, oldest first. `levels`: amounts to be shown.
 
-    `unproved`: the last answered poll, if the machine may not know that we received it. `blind`: the exception that was
+    `unproved`: the last answered poll, if its acknowledgement may not have arrived. `blind`: the exception that was
     reported without that confirmation. `again`: one of these that the machine may still repeat. `doubted`: polls
     whose next answer may therefore repeat one of the `past` wins.
 

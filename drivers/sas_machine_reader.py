@@ -5,18 +5,18 @@ The base of the driver: it keeps the machine's answers and open requests, and se
 Handpays. The payment of a handpay names no amount: the oldest one is reported. If a payment, a cancelled request or an
 unreadable one leaves open which one it was, the next payment is doubtful, and those after it are certain again.
 
-Tickets. feltd reads what a machine printed and validates nothing. Poll 4D looks at a record before it is marked as
-read, so that none is lost or reported twice; poll 3D serves machines without records. A machine that asks its host for
+Tickets. feltd reads what a machine printed and validates nothing. Poll 4D reads a record before it is marked as read,
+so that none is lost or reported twice; poll 3D serves machines without records. A machine that asks its host for
 a ticket's number (exception 57), has no validation id (3F) or holds a ticket that the host must approve (67) would
-refuse tickets silently: each is a fault. Only the last four digits of a ticket's number are reported, and of the
-validation id only whether there is one, because they allow tickets to be forged.
+refuse tickets without a report: each is a fault. Only the last four digits of a ticket's number are reported, and of
+the validation id only whether there is one, because they allow tickets to be forged.
 
 An answer with a good checksum and unknown content is reported once a session. It is no damage.
 
 Our assumptions, or from one source only: the denomination codes; hopper status 0 is well; a program's signature has two
 bytes; a hopper's level may be missing. SAS reports the end of open doors and of the printer's switch, but not of tilts,
 jams and memory errors. Those end when the machine plays, takes a bill or prints again, or when a person opened the
-place of the repair (as the fault's entry says); the machine repeats what is still wrong.
+place of the repair (as the fault's entry states); the machine repeats what is still wrong.
 
 Meters are absolute, in minor units (games, bills, tickets, doors and power resets: counts). Games and credits are read
 every few seconds; bills, tickets and validations one after the other within a minute. A meter that runs backwards
@@ -193,7 +193,7 @@ class MachineReader:
 
     def _exception(self, code: int) -> list[Event]:  # noqa: C901 - what each exception code adds, in order
         """A confirmed exception. Changes the memory; the caller makes it durable."""
-        text = EXCEPTIONS.get(code, "an exception that this version does not know")
+        text = EXCEPTIONS.get(code, "an unknown exception")
         events: list[Event] = [*self._faults.end(*ENDS.get(code, ()))]
         told = bool(events) or code in _OWES
         if code in _CLEARED:
@@ -386,7 +386,7 @@ class MachineReader:
                 hits[n] = replace(hit, seen=(*hit.seen, source))
                 self._keep_hits(hits)
                 return []
-        return [*self._faults.strike("sas.doubtful", "a progressive win, and the machine can no longer say which")]
+        return [*self._faults.strike("sas.doubtful", "a progressive win, and the machine can no longer report which")]
 
     def _doubtful(self, level: int, amount: int) -> list[Event]:
         what = f"level {level}, {amount} was reported again: perhaps the same win"
@@ -685,7 +685,7 @@ class MachineReader:
             return []
         self._strange_told.add(command)
         what = "" if command in SECRET or not data else f" ({len(data)} bytes: {data[:32].hex(' ')})"
-        text = f"an answer to poll {command:02X} that this version does not understand{what}"
+        text = f"an answer to poll {command:02X} that this version cannot decode{what}"
         return [MachineReported(f"LP{command:02X}", text)]
 
     def _exchanged(self, left: int) -> list[Event]:
@@ -714,7 +714,7 @@ class MachineReader:
             only = unsure and (not self._memory.unsure or self._memory.undescribed)
             self._memory = replace(self._memory, unsure=unsure, undescribed=only)
         what = "a handpay" if handpay else "a progressive win"
-        return [*self._faults.strike("sas.doubtful", f"{what}, and the machine does not say which")]
+        return [*self._faults.strike("sas.doubtful", f"{what}, and the machine does not report which")]
 
 
 def _unpaid(hit: Hit) -> bool:

@@ -196,7 +196,7 @@ MAP = "saturn.map_doubtful"
 OWN_FAULTS = (
     Fault(
         UNKNOWN,
-        "the wheel reports an error that this version does not know",
+        "the wheel reports an error that this version does not support",
         "look at the wheel's own display; write down the text and add it to `errors` in this device's options",
         "by itself",
         VOID,
@@ -330,7 +330,7 @@ class TcsSaturn:
     commands: ClassVar[tuple[type[Command], ...]] = (LaunchBall, Ask)
     tells_cards: ClassVar[bool] = False
     choices: ClassVar[Mapping[tuple[str, str], tuple[str, ...]]] = {("ask", "what"): ASKS}
-    """The words that it takes in a field of a command, where the field is a text."""
+    """The values that it accepts in a text field of a command."""
 
     def __init__(self, options: SaturnOptions, memory: bytes | None = None) -> None:
         """Take up the spin and the faults of the last session, if they are known."""
@@ -389,7 +389,7 @@ class TcsSaturn:
                     now = loop.time()
                     question = await self._next(link, emit)
                     asked_at = loop.time()
-                    last_valid += asked_at - now  # the wheel was not silent while we were busy
+                    last_valid += asked_at - now  # this process was busy: that is no pause of the wheel
                     due = asked_at + self._options.poll
                     await link.write(question)
                     continue
@@ -402,7 +402,7 @@ class TcsSaturn:
                 due = max(asked_at + self._options.poll, now + (FRAME_GAP if decoder.waiting else 0.0))
                 if sightings or (self._spin is not None and outdated(self._spin.tick, self._kept)):
                     await self._tell(emit, sightings)
-                    last_valid += loop.time() - now  # the wheel was not silent while we were busy
+                    last_valid += loop.time() - now  # this process was busy: that is no pause of the wheel
                 if lost:
                     self._lost()
         except LinkLost:
@@ -449,7 +449,7 @@ class TcsSaturn:
         return self._question(link.stamp())
 
     async def _cleared(self, order: _Order, link: Link, emit: Emit) -> bool:
-        """Whether the ball may be launched now. The launch is durable then, so that another session knows of it."""
+        """Whether the ball may be launched now. The launch is durable then, so that another session finds it."""
         stamp = link.stamp()
         reason = self._unsafe(stamp)
         if not reason:
@@ -744,7 +744,7 @@ class TcsSaturn:
             case Ask(what=what):
                 raise CommandRefused(f"the wheel cannot be asked for {what!r}; it answers {', '.join(ASKS)}")
             case _:
-                raise CommandRefused("the wheel does not know this command")
+                raise CommandRefused("the wheel has no such command")
         order = self._order = _Order(command)
         try:
             async with asyncio.timeout(limit + SEND_WITHIN):

@@ -161,7 +161,7 @@ class Beep(Struct, frozen=True):
 
 
 class Other(Struct, frozen=True):
-    """A command that this file does not know."""
+    """An unknown command."""
 
     code: str
     data: str = ""

@@ -6,9 +6,9 @@ digits, CR LF. The body of a draw is `0D`, a suit digit, a rank digit. In game m
 the line, in an undocumented form: with or without a line end they are an Echo. No other message type is known; one of
 the same length whose checksum is right is Other.
 
-A frame has one length, so it is judged at its seventh character, not at a line end that may be lost. Noise on this line
-may have been a card: everything but Drawn, Other and Echo is Broken (a frame, probably a card) or Garbage. Line ends
-alone mean nothing. Accepts any bytes without an exception.
+A frame has one length, so it is checked at its seventh character, not at a line end that may be lost. Noise on this
+line may have been a card: everything but Drawn, Other and Echo is Broken (a frame, probably a card) or Garbage. Line
+ends alone mean nothing. Accepts any bytes without an exception.
 """
 
 import re
@@ -29,7 +29,7 @@ _FRAME = re.compile(rb"\*([0-9A-F]{2}[\x20-\x7e]{2})([0-9A-F]{2})")
 
 
 class Drawn(Struct, frozen=True):
-    """A draw: rank then suit, `AS`. `operation`: what the shoe was doing, where its wire says so."""
+    """A draw: rank then suit, `AS`. `operation`: what the shoe was doing, where its wire reports it."""
 
     card: str
     raw: bytes = b""

@@ -74,7 +74,7 @@ SELF_TEST = {
     100: "the self-test timed out",
 }
 
-# `*T <letter>`: the capital asks, the small letter sets. The meanings come from a list in the order of the letters;
+# `*T <letter>`: the capital reads, the small letter sets. The meanings come from a list in the order of the letters;
 # only the answer to `H`, games per hour, was ever captured.
 PARAMETERS = {
     "games_per_hour": "H",

@@ -44,7 +44,7 @@ for _modifier, _chars in ((0x00, _PLAIN), (0x02, _SHIFTED), (0x20, _SHIFTED), (0
     for _key, _char in {**_chars, **_KEYPAD, ENTER: "\n", KEYPAD_ENTER: "\n"}.items():
         _USUAL[bytes((_modifier, 0, _key)) + bytes(5)] = (_key, _char)
 
-# What a report can look like: keys packed to the left, or all six saying "too many at once".
+# What a report can look like: keys packed to the left, or all six with the code "too many at once".
 _KEYS = b"|".join(b"[\\x04-\\xe7]{%d}\\x00{%d}" % (down, 6 - down) for down in range(7))
 _REPORT = re.compile(b"(?s:.)\\x00(?:" + _KEYS + b"|\\x01{6})")
 

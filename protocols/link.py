@@ -1,6 +1,6 @@
 """A link carries bytes to and from one device, over a tty, TCP, a Unix socket, USB, MQTT or memory.
 
-A link never reconnects. It lives until `LinkLost`; its owner, the supervisor, then opens another one.
+A link never reconnects. It is open until `LinkLost`; its owner, the supervisor, then opens another one.
 """
 
 from datetime import datetime, timedelta
@@ -10,7 +10,7 @@ import msgspec
 
 
 class LinkLost(Exception):
-    """The connection to the device is gone (hang-up, unplugged, silent beyond its heartbeat): retry soon."""
+    """The connection to the device is gone (hang-up, unplugged, no data beyond its heartbeat): retry soon."""
 
 
 class DeviceRefused(Exception):
@@ -46,8 +46,8 @@ class Chunk(msgspec.Struct, frozen=True):
         return timedelta(seconds=self.tick - tick)
 
     def after_at_most(self, at: datetime, tick: float | None) -> timedelta:
-        """The longest time that may have passed between the two; infinite if only the wall clock knows and it went
-        back.
+        """The longest time that may have passed between the two; infinite if only the wall clock can give it and it
+        went back.
         """
         proven = timedelta(seconds=self.tick if self.began_anew(tick) else 0.0)
         if (tick is None or self.began_anew(tick)) and self.at - at < proven:
@@ -67,7 +67,7 @@ class Link(Protocol):
         ...
 
     def stamp(self) -> Chunk:
-        """An empty chunk with the present time, for what a driver concludes from silence."""
+        """An empty chunk with the present time, for what a driver concludes from a pause."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""A registry whose values are made when they are asked for: a process loads the drivers and games that it uses."""
+"""A registry whose values are made at their first use: a process loads the drivers and games that it uses."""
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from importlib import import_module
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class OnDemand(MutableMapping[str, T]):
-    """All names are known; `make` is called with a name once, when its value is first asked for."""
+    """All names are known; `make` is called with a name once, at the first use of its value."""
 
     def __init__(self, names: Iterable[str], make: Callable[[str], T]) -> None:
         self._make = make

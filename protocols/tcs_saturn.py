@@ -160,7 +160,8 @@ Values: TypeAlias = Annotated[tuple[str, ...], Meta(min_length=1)]
 
 
 class Layout(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Where each field of the answer to SR2 stands, and what it may hold. Only `error` is known; the rest is ASSUMED.
+    """The position of each field of the answer to SR2, and what it may hold. Only `error` is known; the rest is
+    ASSUMED.
 
     `started` to `table_closed`: the values of the state field, one or more for each state. `spin`: decimal digits,
     counting on when a number has been shown, from all nines to zero. `number`: the pocket, filled up on the left with
@@ -242,7 +243,7 @@ def _plain(layout: Layout) -> dict[str, str]:
 
 
 class StatusCodec:
-    """Answers to SR2 as `layout` says, both ways."""
+    """Answers to SR2 by `layout`, both ways."""
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout

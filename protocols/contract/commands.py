@@ -78,7 +78,7 @@ class Agitate(_Command, frozen=True, tag="agitate"):
 
 
 class ReadDice(_Command, frozen=True, tag="read-dice"):
-    """Look at the dice now. `round`: a mark that differs from that of the last request."""
+    """Read the dice now. `round`: a mark that differs from that of the last request."""
 
     round: Annotated[str, Meta(max_length=64)] = ""
 
@@ -134,7 +134,7 @@ class LockBets(_Command, frozen=True, tag="lock-bets"):
 
 
 class ClearBets(_Command, frozen=True, tag="clear-bets"):
-    """The round is over: forget the latched bets."""
+    """The round is over: clear the latched bets."""
 
 
 class Light(_Command, frozen=True, tag="light"):

@@ -64,7 +64,7 @@ class _Event(msgspec.Struct, frozen=True, tag_field="type", omit_defaults=True, 
 
 
 class ShoeStarted(_Event, frozen=True, tag="shoe.started"):
-    """A freshly shuffled shoe is in use. `decks` is 0 where the device does not know."""
+    """A freshly shuffled shoe is in use. `decks` 0: unknown."""
 
     decks: Annotated[int, Meta(ge=0, le=12)] = 0
 
@@ -72,7 +72,7 @@ class ShoeStarted(_Event, frozen=True, tag="shoe.started"):
 class CardDrawn(_Event, frozen=True, tag="card.drawn"):
     """One card left the shoe. `face`: face up or down, where the device detects it.
 
-    `operation`: what the shoe was doing, in its own words, where it says so.
+    `operation`: what the shoe was doing, in its own words, where it reports it.
     """
 
     card: Card
@@ -112,7 +112,7 @@ class CardsLoaded(_Event, frozen=True, tag="cards.loaded"):
 
 
 class ShuffleStarted(_Event, frozen=True, tag="shuffle.started"):
-    """A shuffler began to shuffle; 0 where it does not know how many decks or cards."""
+    """A shuffler began to shuffle; 0: the number of decks or cards is unknown."""
 
     decks: Annotated[int, Meta(ge=0, le=12)] = 0
     cards: Number = 0
@@ -469,7 +469,7 @@ class WheelStopped(_Event, frozen=True, tag="wheel.stopped"):
 
 
 class SpinStarted(_Event, frozen=True, tag="spin.started"):
-    """A new spin begins: the wheel asks for bets and locates its ball. `number` is the wheel's own spin counter."""
+    """A new spin begins: the wheel opens the bets and locates its ball. `number` is the wheel's own spin counter."""
 
     number: Number = 0
 
@@ -803,7 +803,7 @@ EVENT_TYPES: dict[str, type[Event]] = {str(kind.__struct_config__.tag): kind for
 
 
 class UnknownEvent(ValueError):
-    """An event type that this version does not know, or `data` that does not fit its type. The message says where."""
+    """An unknown event type, or `data` that does not fit its type. The message names the place."""
 
 
 _ENCODER = msgspec.json.Encoder()

@@ -93,7 +93,7 @@ class PoolWin(Struct, frozen=True, omit_defaults=True):
     `why_zero`: why a win has the amount 0. pool_empty: the pool held less than a coin, because it was paid to an
     earlier winner and begins without a seed; earlier_prize: the prizes of this round that are paid first took it;
     below_a_coin: its share is less than one minor unit; more_seats_than_coins: no seat has a whole one; set_to_zero:
-    the terms, or the people who priced it, say 0.
+    the terms, or the people who priced it, set 0.
     """
 
     id: str
@@ -182,7 +182,7 @@ class Proposal(Struct, frozen=True):
 
 
 class _Order(Struct, frozen=True, tag_field="order", forbid_unknown_fields=True):
-    """`person`: who orders, as the console knows the person."""
+    """`person`: who orders, as the console names the person."""
 
     person: Person
 
@@ -318,7 +318,7 @@ class PendingWin(Struct, frozen=True):
 class PoolOwner(Struct, frozen=True):
     """The retained `owner` of a pool: the one process that keeps its books, whose heartbeat shows that it is there.
 
-    `journal` names the books, `epoch` counts the lives of the process with them, `boot` names this life. Edges close
+    `journal` names the books, `epoch` counts the starts of the process with them, `boot` names this start. Edges close
     `bet` at `tables` while the heartbeat of `owner` does not come.
     """
 
@@ -334,7 +334,7 @@ class PoolOwner(Struct, frozen=True):
 class PoolLevel(Struct, frozen=True):
     """The retained `level` of a pool. `amount`: what a display may show, in whole minor units.
 
-    `entry`: the number of the entry after which this stands. `waiting`: how many wins wait, and `set_aside` their sum
+    `entry`: the number of the last entry that it includes. `waiting`: how many wins wait, and `set_aside` their sum
     in minor units; `pending`: the oldest 10 of them. `proposals`: changes that wait for a second person.
     """
 
@@ -351,7 +351,7 @@ class PoolLevel(Struct, frozen=True):
 
 
 class PoolBooks(Struct, frozen=True):
-    """The retained `books` of a pool: what rarely changes. `entry`: the number of the entry after which this stands.
+    """The retained `books` of a pool: what rarely changes. `entry`: the number of the last entry that it includes.
 
     `wins`: the oldest 25 of `waiting` that wait, those of proposals, and the last 25 that are over; the order `wins`
     gives the others in pages. `signs`: displays of the pool, as table/device, which report

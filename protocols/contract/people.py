@@ -31,6 +31,6 @@ def of_provider(name: str) -> bool:
 def may_be_one_person(one: str, other: str) -> bool:
     """Whether two names may belong to one person.
 
-    True for an account of the console and one of the provider, because the console does not know who has both.
+    True for an account of the console and one of the provider, because the console cannot compare them.
     """
     return of_provider(one) != of_provider(other) or same_person(one, other)

@@ -2,7 +2,7 @@
 
 The catalogues of `daemon/words` have a sentence for each code (`reason.<code>`; of an alert `alert.<alert>.<code>`, of
 fairness `fair.<code>`) in English, Portuguese and Traditional Chinese. `tests/console/test_console_rules.py` compares
-the codes and the names of their values with what the rules say.
+the codes and the names of their values with those that the rules use.
 """
 
 from typing import Annotated, TypeAlias
@@ -14,7 +14,7 @@ Value: TypeAlias = str | int
 
 
 class Reason(Struct, frozen=True, omit_defaults=True):
-    """`code` says what it is, `values` fill its sentence: names, numbers, cards, or codes of their own."""
+    """`code` names the reason, `values` fill its sentence: names, numbers, cards, or codes of their own."""
 
     code: Code
     values: dict[str, Value] = {}

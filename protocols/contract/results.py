@@ -24,7 +24,7 @@ Round: TypeAlias = Annotated[str, Meta(max_length=LONGEST_ROUND)]
 
 
 class Win(Struct, frozen=True, omit_defaults=True):
-    """A bet that wins on this outcome. `pays` is net of commission; `gross` stands beside it where they differ."""
+    """A bet that wins on this outcome. `pays` is net of commission; `gross` is given where they differ."""
 
     bet: str
     pays: str
@@ -214,11 +214,11 @@ class RoundState(View, frozen=True):
 
 
 class BadRound(ValueError):
-    """An invalid document of a round. The message says where."""
+    """An invalid document of a round. The message names the place."""
 
 
 def type_of(verdict: Verdict) -> str:
-    """The last word of its topic, e.g. "bets-closed"."""
+    """The last part of its topic, e.g. "bets-closed"."""
     return str(verdict.__struct_config__.tag)
 
 
@@ -268,7 +268,7 @@ def decode_state_as(kind: type[F], payload: bytes) -> tuple[RoundState, F]:
 
 
 def facts_as(kind: type[F], facts: dict[str, Any]) -> F:
-    """The facts that a game wrote, as far as this version knows the fields. Raises BadRound."""
+    """The facts that a game wrote, as far as this version has the fields. Raises BadRound."""
     if not _flat(facts, DEEPEST):
         raise BadRound(f"it is nested deeper than {DEEPEST}")
     try:

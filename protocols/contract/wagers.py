@@ -3,7 +3,7 @@
 A request that is kept in the edge's journal becomes one event `wager.placed`, `wager.withdrawn` or `player.acted`,
 however often it is delivered. The rules decide whether it counts. Until the request expires, a terminal repeats it
 with the same id while it has no answer, or the answer `failed`. The answers `accepted` and `refused` are final. The
-broker lets a terminal write on its own topic only, so the topic says who asks. On a link each message is a line with
+broker lets a terminal write on its own topic only, so the topic names the sender. On a link each message is a line with
 its terminal in front.
 """
 
@@ -88,9 +88,9 @@ class WagerAnswer(Struct, frozen=True, omit_defaults=True):
     """The decision about a request.
 
     `accepted`: the bet counts, by the event `event`, in the round `round`, whose result settles it. `refused`: it does
-    not; `code` says why and is stable, `reason` is its sentence in the catalogues, `text` the same in English, `law`
-    the article. An accepted bet has a code, too, where something about it was irregular. `failed`: it was not taken
-    yet; repeat it with the same id. `id` is empty where it could not be read; `terminal` is that of the topic.
+    not; `code` is the reason and is stable, `reason` is its sentence in the catalogues, `text` the same in English,
+    `law` the article. An accepted bet has a code, too, where something about it was irregular. `failed`: it was not
+    taken yet; repeat it with the same id. `id` is empty where it could not be read; `terminal` is that of the topic.
     """
 
     id: str

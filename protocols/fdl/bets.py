@@ -1,6 +1,6 @@
 """FDL, bet sensors with their panel: kinds and data of events and commands (docs/reference/protocols/fdl_bets.md).
 
-A sensor sees whether a chip lies there, but neither the number nor the value of chips.
+A sensor detects whether a chip lies there, but neither the number nor the value of chips.
 """
 
 from typing import ClassVar, Final

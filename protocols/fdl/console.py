@@ -202,7 +202,7 @@ class _Short:
         fits = self._least <= len(value) <= self._longest and value.isprintable()
         return (value, end) if at < len(data) and end <= len(data) and fits else None
 
-    def page(self, name: str) -> str:  # noqa: ARG002 - the words for an error say more than the attribute's name
+    def page(self, name: str) -> str:  # noqa: ARG002 - an error has a text of its own, not the attribute's name
         return f"n · n bytes: {self._says}, {self._least} to {self._longest} characters of UTF-8"
 
 

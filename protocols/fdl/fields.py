@@ -136,7 +136,7 @@ class Text:
         value = data[at:].decode("latin-1")
         return (value, len(data)) if self._pattern.fullmatch(value) else None
 
-    def page(self, name: str) -> str:  # noqa: ARG002 - the words for an error say more than the attribute's name
+    def page(self, name: str) -> str:  # noqa: ARG002 - an error has a text of its own, not the attribute's name
         return f"{self._says}, {self._length}"
 
 

@@ -145,7 +145,7 @@ class OtherVersion(msgspec.Struct, frozen=True):
 
 
 class UnknownType(msgspec.Struct, frozen=True):
-    """A frame type that this version does not know; it is ignored."""
+    """An unknown frame type; it is ignored."""
 
     type: int
 
@@ -166,7 +166,7 @@ FAULTY = 0x02
 
 
 class Hello(msgspec.Struct, frozen=True):
-    """Host: identify yourself, and continue after `last`. `epoch` 0: the host does not know this device yet."""
+    """Host: identify yourself, and continue after `last`. `epoch` 0: the host has no record of this device yet."""
 
     TYPE: ClassVar[int] = 0x01
     epoch: int
@@ -221,7 +221,7 @@ class Nak(_Numbers, frozen=True):
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """Device: who it is and what it holds.
+    """Device: its identity and the events that it holds.
 
     `oldest` and `next` count its events: it holds those from `oldest` up to, not with, `next`. `position` is the one it
     will send next; 0 while it waits for a HELLO that names its epoch.
@@ -287,7 +287,7 @@ class EventReport(msgspec.Struct, frozen=True):
 
 
 class Heartbeat(_Numbers, frozen=True):
-    """Device, each second: alive for `uptime` ms; its next event will have the counter `next`."""
+    """Device, each second: running for `uptime` ms; its next event will have the counter `next`."""
 
     TYPE: ClassVar[int] = 0x83
     SHAPE: ClassVar = struct.Struct(">IIB")
@@ -332,7 +332,7 @@ NOT_KNOWN = 2
 # Reasons 01 to 0F of a refusal mean the same for every device; the others are defined in the device's file.
 REASONS = {
     0x01: "it is busy",
-    0x02: "a fault stands",
+    0x02: "a fault is open",
     0x03: "it is switched to local operation",
     0x04: "its values are out of range",
     0x05: "a cover or door is open",
@@ -411,7 +411,7 @@ class Recovered(Record, frozen=True):
 
 
 class Started(Record, frozen=True):
-    """The device started. It did not see what happened while it was off."""
+    """The device started. It did not record what happened while it was off."""
 
     KIND: ClassVar[int] = 0x03
 

@@ -1,6 +1,6 @@
 """FDL, peek reader: the kind and data of its one event (docs/reference/protocols/fdl_peek.md).
 
-The reader never says which card it saw. Data that could hold a card are malformed.
+The reader never reports which card it read. Data that could hold a card are malformed.
 """
 
 from typing import ClassVar, Final

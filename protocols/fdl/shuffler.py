@@ -12,7 +12,7 @@ import msgspec
 from protocols.fdl.cards import CARDS
 from protocols.fdl.fields import Bits, Field, Maybe, Number, OneOf, Record, by_kind
 
-UNKNOWN: Final = 0xFF  # a card that nobody could read
+UNKNOWN: Final = 0xFF  # a card that could not be read
 MAX_DECKS: Final = 12
 
 INFEED, CAROUSEL, OUTFEED, SHOE = 1, 2, 3, 4

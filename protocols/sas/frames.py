@@ -99,7 +99,7 @@ def meters_poll(address: int, command: int, codes: Iterable[int], game: int = 0)
 
 
 def broadcast(group: int, levels: Mapping[int, int], address: int = 0) -> LongPoll:
-    """The amounts of a progressive, level to minor units, for everybody: poll 80 for one, 86 for several.
+    """The amounts of a progressive, level to minor units, for every machine: poll 80 for one, 86 for several.
 
     Raises ValueError: groups are 1 to 255, levels 1 to 32, amounts ten digits.
     """
@@ -125,10 +125,10 @@ def levels_of(poll: LongPoll) -> tuple[int, dict[int, int]] | None:
 
 
 class HostDecoder:
-    """Turns the machine's bytes into answers, for the host that knows what it asked. Holds at most one frame."""
+    """Turns the machine's bytes into answers to the poll given to `expect`. Holds at most one frame."""
 
     def __init__(self, address: int) -> None:
-        """For the machine at `address`; nothing is asked."""
+        """For the machine at `address`; no poll was sent yet."""
         self._address = _address(address)
         self._poll: Poll | None = None
         self._held = bytearray()

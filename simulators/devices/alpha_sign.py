@@ -40,7 +40,7 @@ class Sign:
     name: ClassVar[str] = "alpha_sign"
     faults: ClassVar[Mapping[str, Ailment]] = {
         "write_only": Ailment(
-            "its transmitter is dead: it shows, and never answers",
+            "its transmitter has failed: it shows, and never answers",
             ("device.offline", "sign.no_read_back"),
             "none",
             person=True,
@@ -68,7 +68,7 @@ class Sign:
             "it is too slow for the next two frames and answers NAK: its buffer overflows", ("sign.overflow",), "none"
         ),
         "old_firmware": Ailment(
-            "its processor is replaced by one that knows no string files: it answers them with NAK",
+            "its processor is replaced by one without string files: it answers them with NAK",
             ("sign.illegal", "sign.memory"),
             "none",
             person=True,

@@ -222,7 +222,7 @@ class TextShoe(Shoe):
     faults: ClassVar[Mapping[str, Ailment]] = {
         **Shoe.faults,
         "unreadable": Ailment(
-            "a card's code is damaged: the shoe says that it did not read it, by a line, an alarm or both",
+            "a card's code is damaged: the shoe reports that it did not read it, by a line, an alarm or both",
             ("card.unreadable", "shoe.unreadable"),
             "suspended",
         ),

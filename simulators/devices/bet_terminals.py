@@ -1,8 +1,8 @@
 """Simulated betting terminals of a table: players tap bets, the terminals send requests and repeat them.
 
 A terminal repeats a request with the same id until it has a final answer. A request without a round is repeated only
-until the round is over: later it would be a bet of the next round. `answers` holds the final answers by id, so a table
-knows which bets count. The edge refuses an expired request, which is its final answer.
+until the round is over: later it would be a bet of the next round. `answers` holds the final answers by id, so a
+table finds which bets count. The edge refuses an expired request, which is its final answer.
 """
 
 from collections import deque
@@ -48,7 +48,7 @@ _FAULTS = {
     "impatient": Ailment("the next request is sent ten times at once", (), "counts"),
     "slow_clock": Ailment("a clock ten minutes slow: the next request has expired before it is sent", (), "counts"),
     "impostor": Ailment(
-        "before the next request another terminal asks in its terminal's name", ("terminals.impostor",), "counts"
+        "before the next request another terminal sends one in its name", ("terminals.impostor",), "counts"
     ),
     "flood": Ailment("the next request is sent three hundred times at once", ("terminals.flood",), "counts"),
 }

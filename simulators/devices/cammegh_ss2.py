@@ -5,7 +5,7 @@ when state 5 ends, as captured; a spin that was void or closed is repeated under
 happened to each spin, to compare with the host's events.
 
 Invented, because it is undocumented: the layout of the tables of `*w`, `*W` and `*M`, the values of `*T`, that the
-controller is silent during a self-test, and that it answers `*P NO` while a sensor fault stands.
+controller sends nothing during a self-test, and that it answers `*P NO` while a sensor fault is open.
 """
 
 import random
@@ -113,7 +113,7 @@ class Wheel:
         ),
         "no_ball": Ailment("the ball is not found for the launch", ("wheel.no_ball", "spin.voided"), "void", True),
         "sensor": Ailment("a rim sensor is stuck on; the wheel powers down", _STOPPED, "void", person=True),
-        "sensor_blind": Ailment("a rim sensor sees nothing; the wheel powers down", _STOPPED, "void", person=True),
+        "sensor_blind": Ailment("a rim sensor detects nothing; the wheel powers down", _STOPPED, "void", person=True),
         "motor": Ailment("the rotor's motor fails; the wheel powers down", _STOPPED, "void", person=True),
         "encoder": Ailment("the rotor's encoder fails; the wheel powers down", _STOPPED, "void", person=True),
         "number_bounces": Ailment(
@@ -142,7 +142,7 @@ class Wheel:
             "the licence of the bonus numbers runs out", ("wheel.bonus_licence",), "counts", person=True
         ),
         "power_loss": Ailment(
-            "mains off and on: silent for some seconds, and the counter begins again",
+            "mains off and on: it sends nothing for some seconds, and the counter begins again",
             ("device.offline",),
             "void",
         ),
@@ -169,7 +169,7 @@ class Wheel:
         closed: bool = False,
         port: Literal[1, 2, 3] = 1,
     ) -> None:
-        """A wheel that has just been switched on and turns, or stands `closed` until `open_table`.
+        """A wheel that has just been switched on and turns, or is `closed` until `open_table`.
 
         `port`: that of the controller; 2 and 3 send data for displays and ignore input.
         """
@@ -553,7 +553,7 @@ class Wheel:
         return b"".join(encode(Packet(letter, " ".join(f"{one}:{counts[one]}" for one in row))) for row in rows)
 
     def _parameter(self, text: str) -> bytes:
-        """`H` asks, `h 60` sets, `f` stores."""
+        """`H` reads, `h 60` sets, `f` stores."""
         letter, _, value = text.partition(" ")
         if letter == "f" and not value:
             return encode(Packet("T", "f OK"))

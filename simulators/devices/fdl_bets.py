@@ -43,10 +43,10 @@ class BetSensors(ManyPlaces):
             "the next chip rocks until it is taken away", ("bets.flicker", "bets.doubtful"), "counts"
         ),
         "stuck_on": Ailment(
-            "the sensor of seat 1 always sees a chip", ("bets.stuck_on", "bets.doubtful"), "counts", person=True
+            "the sensor of seat 1 always detects a chip", ("bets.stuck_on", "bets.doubtful"), "counts", person=True
         ),
         "stuck_off": Ailment(
-            "the sensor of seat 1 never sees one", ("bets.stuck_off", "bets.doubtful"), "counts", person=True
+            "the sensor of seat 1 never detects one", ("bets.stuck_off", "bets.doubtful"), "counts", person=True
         ),
         "late_chip": Ailment("somebody puts a chip down after the next lock", ("bets.late",), "counts"),
         "lamp_out": Ailment("the lamp of seat 1 burns out", ("bets.lamp",), "counts", person=True),

@@ -91,7 +91,7 @@ class ButtonCounter(FdlDevice):
         return self._heap, self._fragments
 
     def power_cycle(self, now: float, *, lose_memory: bool) -> None:
-        """It forgets the covered heap, which is then counted by hand."""
+        """It loses the covered heap, which is then counted by hand."""
         self._covered = False
         super().power_cycle(now, lose_memory=lose_memory)
 

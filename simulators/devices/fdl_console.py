@@ -34,7 +34,7 @@ KEYS = (
 
 
 class Console(FdlDevice):
-    """The keys of a table. Keys pressed while the console is off or its keypad dead are lost.
+    """The keys of a table. Keys pressed while the console is off or its keypad has failed are lost.
 
     A value (dice, a valid throw, buttons, a pocket) is reported when it was entered twice in a row within 30 s: those
     methods return whether it was reported. A correction, a jackpot's payment and a void by the supervisor's decision
@@ -53,7 +53,7 @@ class Console(FdlDevice):
             "the supervisor's key switch has no contact", ("console.key_switch",), "counts", person=True
         ),
         "wrong_entries": Ailment(
-            "the dealer enters a value three times, each time another", ("console.entry",), "counts"
+            "the dealer enters a value three times, each time a different one", ("console.entry",), "counts"
         ),
     }
     routine: ClassVar[tuple[tuple[str, float], ...]] = (("bets_opened", 15.0), ("bell", 12.0), ("paid", 2.0))
@@ -119,7 +119,7 @@ class Console(FdlDevice):
         super().repair(now)
 
     def power_cycle(self, now: float, *, lose_memory: bool) -> None:
-        """A half-made entry is forgotten, and the key must be turned again."""
+        """A half-made entry is discarded, and the key must be turned again."""
         self._pending = None
         self._tries = 0
         self._key = False
@@ -150,7 +150,7 @@ class Console(FdlDevice):
         if key not in happenings:
             raise ValueError(f"the console has no key {key!r}; it has: {', '.join(KEYS)}")
         if key == "void" and reason == fdl_console.SUPERVISORS_DECISION and not self._key:
-            return  # the display asks for the supervisor's key
+            return  # the display requires the supervisor's key
         self._pressed(happenings[key], now)
 
     def supervisor_key(self, *, on: bool, now: float) -> None:
@@ -164,7 +164,7 @@ class Console(FdlDevice):
         self._pressed(fdl_console.SeatOpened(seat) if on else fdl_console.SeatClosed(seat), now)
 
     def act(self, seat: int, action: str, now: float, *, hand: int = 1, amount: int = 0) -> bool:
-        """A player's decision, a word of fdl_console.ACTIONS; whether it was reported. ValueError for another word."""
+        """A player's decision, one of fdl_console.ACTIONS; whether it was reported. ValueError for any other."""
         code = next((code for code, word in fdl_console.ACTIONS.items() if word == action), None)
         if code is None:
             raise ValueError(f"no action {action!r}; there are: {', '.join(fdl_console.ACTIONS.values())}")
@@ -220,7 +220,7 @@ class Console(FdlDevice):
     # ---- entered twice
 
     def enter_dice(self, faces: Sequence[int], now: float, *, stacked: int = 0, leaning: int = 0) -> bool:
-        """Faces of dice under a dome that no reader sees."""
+        """Faces of dice under a dome that no device reads."""
         return self._enter(fdl_console.DiceEntered(tuple(faces), stacked, leaning), now)
 
     def throw_dice(self, faces: Sequence[int], now: float, *, reason: int = 0) -> bool:

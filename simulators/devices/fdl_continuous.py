@@ -46,7 +46,7 @@ class ContinuousShuffler(CardMachine):
             "a second card slides out with the next one", ("card.unreadable", "continuous.double"), "suspended"
         ),
         "missing_card": Ailment(
-            "the sensor misses the next card; the machine sees one less in its shoe when the one after is drawn",
+            "the sensor misses the next card; the machine counts one less in its shoe when the one after is drawn",
             ("card.unreadable", "continuous.sensor"),
             "suspended",
         ),

@@ -28,7 +28,7 @@ COMMON_FAULTS = {
     "power_loss": Ailment("no power for 1.5 s; what happens meanwhile is unseen", ("device.online",), "suspended"),
     "memory_loss": Ailment("no power for 1.5 s, and the ring of events is lost", ("device.online",), "suspended"),
     "deaf": Ailment(
-        "its receiver dies, it ends the session and receives no HELLO; its ring keeps what happens",
+        "its receiver fails, it ends the session and receives no HELLO; its ring keeps what happens",
         ("device.offline", "device.refused"),
         "suspended",
         person=True,
@@ -224,7 +224,7 @@ class FdlDevice:
     # ---- sensors and plug
 
     def record(self, happening: fdl.Happening, now: float) -> None:
-        """Add an event. A device that is off does not see it."""
+        """Add an event. A device that is off does not record it."""
         if self._boots(now):
             self._keep(happening, now)
 
@@ -287,7 +287,7 @@ class FdlDevice:
                     self._keep(fdl.Fault(code, ERROR, self._where.get(code, 0)), self._booted_at)
                     continue
                 del self._standing[code]
-                if not forgot:  # else it forgot the fault, and the host learns it from the heartbeat
+                if not forgot:  # else it lost the fault, and its heartbeats report none
                     self._keep(fdl.Recovered(code), self._booted_at)
             self._answers.clear()
             self._started(self._booted_at)

@@ -1,4 +1,4 @@
-"""A simulated reader of the hole card that speaks FDL: a slot, a window, and a lamp that says yes or no."""
+"""A simulated reader of the hole card that speaks FDL: a slot, a window, and a lamp that shows yes or no."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ LEFT: Final = 8.0  # seconds after which a card in the slot counts as forgotten
 
 
 class PeekReader(FdlDevice):
-    """The reader. It only knows whether the card makes blackjack; no game needs more."""
+    """The reader. It only reports whether the card makes blackjack; no game needs more."""
 
     name: ClassVar[str] = "fdl_peek"
     faults: ClassVar[Mapping[str, Ailment]] = {

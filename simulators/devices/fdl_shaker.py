@@ -49,7 +49,7 @@ class Shaker(FdlDevice):
             "a die is missing at the next reading", ("shaker.dice_count",), "suspended", person=True
         ),
         "unreadable": Ailment(
-            "the reader sees nothing at the next reading", ("shaker.reader",), "suspended", person=True
+            "the reader detects nothing at the next reading", ("shaker.reader",), "suspended", person=True
         ),
         "foreign_object": Ailment(
             "a chip lies beside the dice at the next reading", ("shaker.foreign_object",), "suspended", person=True

@@ -173,7 +173,7 @@ class CardMachine(FdlDevice):
 class Shuffler(CardMachine):
     """Two decks of `decks` packs each. `packets` holds the true size of every packet it gave out.
 
-    Only the hand that takes a packet knows its cards: `tray`, `take`. The wire does not report them.
+    Only `tray` and `take` give the cards of a packet. The wire does not report them.
     """
 
     name: ClassVar[str] = "fdl_shuffler"

@@ -121,7 +121,7 @@ class Timer(FdlDevice):
                 return super().do(code, data, now)
 
     def power_cycle(self, now: float, *, lose_memory: bool) -> None:
-        """The time is lost. A device that remembers a running time reports it, and does not close the bets."""
+        """The time is lost. A device that kept a running time reports it, and does not close the bets."""
         self._run(now)
         self._cut_off = (self._cut_off or self.running) and not lose_memory
         self._ends_at = None

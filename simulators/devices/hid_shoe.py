@@ -52,10 +52,10 @@ class HidShoe(Cards):
         ),
         "repeat_scan": Ailment("a card is read twice", (_DOUBT, "shoe.repeated"), "suspended"),
         "half_code": Ailment("the scanner stops in the middle of a code", (_DOUBT, "shoe.unfinished"), "suspended"),
-        "no_enter": Ailment("the scanner forgets the Enter after a code", (_DOUBT, "shoe.unfinished"), "suspended"),
+        "no_enter": Ailment("the scanner omits the Enter after a code", (_DOUBT, "shoe.unfinished"), "suspended"),
         "stray_reports": Ailment("reports that no keyboard sends", (_DOUBT, "shoe.unreadable"), "suspended"),
         "power_loss": Ailment(
-            f"the scanner starts again in the middle of a code and is blind for {REBOOT_S:g} s",
+            f"the scanner starts again in the middle of a code and reads nothing for {REBOOT_S:g} s",
             (_DOUBT, "shoe.unfinished"),
             "suspended",
         ),

@@ -1,6 +1,6 @@
 """A simulated dice recogniser (IDP): it reads the dice on the table at each request, and answers.
 
-It sees them through `look`, a parameter: the faces of all dice, or None if they are unreadable (stacked, leaning, out
+It reads them by `look`, a parameter: the faces of all dice, or None if they are unreadable (stacked, leaning, out
 of the picture). Without it, it has dice of its own, which `shake` throws.
 """
 
@@ -24,12 +24,12 @@ NEVER = float("inf")
 
 _FAILS = ("idp.no_result", "idp.failed")
 _FAULTS = {
-    "no_result": Ailment("the next look sees nothing", ("idp.no_result",), "counts"),
-    "two_dice": Ailment("the next look sees a die fewer", ("idp.no_result",), "counts"),
-    "bad_face": Ailment("the next look sees a seven", ("idp.no_result",), "counts"),
+    "no_result": Ailment("the next reading finds no dice", ("idp.no_result",), "counts"),
+    "two_dice": Ailment("the next reading finds a die fewer", ("idp.no_result",), "counts"),
+    "bad_face": Ailment("the next reading finds a seven", ("idp.no_result",), "counts"),
     "stacked": Ailment("a die lies on another until the next shake", _FAILS, "void"),
     "leaning": Ailment("a die leans until the next shake", _FAILS, "void"),
-    "no_shake": Ailment("the next look takes the dice for those of the last round", ("idp.no_shake",), "counts"),
+    "no_shake": Ailment("the next reading takes the dice for those of the last round", ("idp.no_shake",), "counts"),
     "late_answer": Ailment("the next answer is sent once more, 12 s later", ("idp.late",), "counts"),
     "wrong_round": Ailment("the next result is sent for the round before", ("idp.late", "idp.timeout"), "counts"),
     "not_json": Ailment("the next answer is cut off", ("idp.unreadable", "idp.timeout"), "counts"),

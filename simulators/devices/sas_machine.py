@@ -60,7 +60,7 @@ from simulators.devices.sas_machine_tables import (
 
 ANSWERING = 0.008
 BYTE = 11 / 19200
-GAP = 0.03  # a message of the host that pauses longer is dropped; the text says 5 ms, which no pseudo terminal keeps
+GAP = 0.03  # a message of the host that pauses longer is dropped; SAS allows 5 ms, which no pseudo terminal keeps
 ALONE = 5.0  # seconds without a poll until the loop break indication
 CHIRPING = 0.2
 AGAIN = 15.0  # seconds until a handpay that the host did not read is reported again
@@ -69,7 +69,7 @@ PAID_BY_HAND = 0x52  # the exception of each handpay
 CANCELLED_CREDITS, NO_PROGRESSIVE = 0x80, 0x40  # levels of a handpay: no prize, and no progressive one
 WAITS = 10.0  # seconds for a host to validate a ticket
 RECORDS = 31
-STARTED = datetime(2026, 11, 22, 20, 0)  # noqa: DTZ001 - a machine knows no time zone
+STARTED = datetime(2026, 11, 22, 20, 0)  # noqa: DTZ001 - a machine has no time zone
 UNLOADED = 5.0  # seconds without broadcast
 BROKEN, OFF, LONG, BUSY = 8.0, 7.0, 14.0, 20.0
 
@@ -146,7 +146,7 @@ class Machine:
     line: ClassVar[Mapping[str, Ailment]] = {
         "garbage": Ailment("noise before an answer: it is asked again", (), "none"),
         "half_frame": Ailment("an answer cut in half: it is asked again", (), "none"),
-        "repeated": Ailment("answers come twice: the second is nobody's", (), "none"),
+        "repeated": Ailment("answers come twice: the second answers no poll", (), "none"),
         "silence": Ailment("nothing passes", ("device.offline",), "none"),
         "slow_drip": Ailment("answers drip: they come late and whole", (), "none"),
         "wrong_baud": Ailment("nothing that passes can be read", ("device.offline",), "none"),

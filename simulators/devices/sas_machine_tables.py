@@ -8,12 +8,12 @@ def _stays(text: str, code: str) -> Ailment:
 
 
 TROUBLE: dict[str, tuple[int, tuple[int, ...], Ailment]] = {
-    "slot_door": (0x11, (0x12,), _stays("the slot door stands open", "machine.slot_door")),
-    "drop_door": (0x13, (0x14,), _stays("the drop door stands open", "machine.drop_door")),
-    "card_cage": (0x15, (0x16,), _stays("the logic cage stands open", "machine.card_cage")),
-    "cashbox_door": (0x19, (0x1A,), _stays("the cashbox door stands open", "machine.cashbox_door")),
+    "slot_door": (0x11, (0x12,), _stays("the slot door is open", "machine.slot_door")),
+    "drop_door": (0x13, (0x14,), _stays("the drop door is open", "machine.drop_door")),
+    "card_cage": (0x15, (0x16,), _stays("the logic cage is open", "machine.card_cage")),
+    "cashbox_door": (0x19, (0x1A,), _stays("the cashbox door is open", "machine.cashbox_door")),
     "cashbox_removed": (0x1B, (0x1C,), _stays("the cashbox is taken out", "machine.cashbox_removed")),
-    "belly_door": (0x1D, (0x1E,), _stays("the belly door stands open", "machine.belly_door")),
+    "belly_door": (0x1D, (0x1E,), _stays("the belly door is open", "machine.belly_door")),
     "tilt": (0x20, (), _stays("the machine tilts", "machine.tilt")),
     "coin_in_tilt": (0x21, (), _stays("a coin hangs in the acceptor", "machine.coin_in_tilt")),
     "coin_out_tilt": (0x22, (), _stays("a coin hangs in the hopper's exit", "machine.coin_out_tilt")),

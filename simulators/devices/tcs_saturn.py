@@ -79,10 +79,10 @@ class Saturn:
             "the ball falls, and its pocket is not read", ("saturn.no_win_num", "spin.voided"), "void"
         ),
         "sensor_stuck_on": Ailment(
-            "a rim sensor sees a ball all the time", ("saturn.sensor_stuck", "spin.voided"), "void", person=True
+            "a rim sensor detects a ball all the time", ("saturn.sensor_stuck", "spin.voided"), "void", person=True
         ),
         "sensor_stuck_off": Ailment(
-            "a rim sensor is blind: the ball is not seen",
+            "a rim sensor has failed: the ball is not detected",
             ("saturn.no_ball_detect", "spin.voided"),
             "void",
             person=True,
@@ -159,7 +159,7 @@ class Saturn:
         manual: bool = False,
         layout: Layout | None = None,
     ) -> None:
-        """A wheel that has just been switched on and turns, or stands `closed` until `open_table`.
+        """A wheel that has just been switched on and turns, or is `closed` until `open_table`.
 
         `manual`: it launches only on the host's RC03.
         """

@@ -282,7 +282,7 @@ def demo(
         from simulators.lab.site.demo import missing, site_demo
 
         if faults or copies != 1:
-            raise BadInputError("--site: with neither --faults nor --copies; --tables says how many")
+            raise BadInputError("--site: with neither --faults nor --copies; --tables sets the number")
         if text := missing():
             raise BadInputError(f"a site cannot run here:\n{text}")
         _need_broker(embedded=embedded_broker)

@@ -218,7 +218,7 @@ def report(
     console.print(grid)
     if pools is not None:
         good &= not pools[1]
-        console.print(f"{pools_text(pools[0])}: the books are {'not ' * bool(pools[1])}what an independent model says")
+        console.print(f"{pools_text(pools[0])}: the books {'do not ' * bool(pools[1])}agree with an independent model")
         for wrong in pools[1]:
             console.print(wrong, markup=False)
     total = sum(one.right + one.voided + one.lost + one.unseen for one in accounts.values())

@@ -15,7 +15,7 @@ from amqtt.session import Session
 
 
 class Broker(broker.Broker):  # type: ignore[misc] # amqtt has no types
-    """amqtt, which sends each new client the retained messages of everybody's subscriptions (0.12.1)."""
+    """amqtt, which sends each new client the retained messages of all clients' subscriptions (0.12.1)."""
 
     async def _publish_retained_messages_for_subscription(
         self, subscription: tuple[str, int], session: Session

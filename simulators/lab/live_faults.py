@@ -62,7 +62,7 @@ class LiveFaults:
         return self.note(table, device, fault, ailment, stays=pulled)
 
     def note(self, table: str, device: str, fault: str, ailment: Ailment, *, stays: bool = False) -> Injected:
-        """Remember a fault that began."""
+        """Record a fault that began."""
         one = Injected(table, device, fault, ailment.text, stays or ailment.person, self._pace.now())
         self._injected = [*self.open, one][-self.KEPT :]
         self.count += 1

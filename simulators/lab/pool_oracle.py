@@ -60,7 +60,7 @@ class PoolAccount(Struct):
 
     `at_table`: wins that a payment key paid; `contested`: paid ones that a correction took away; `corrected`, `voided`:
     results that changed a round with wins; `batched`: wins that were confirmed or paid together with others;
-    `unsettled`: bets of rounds whose bets the rules did not know surely, and bets laid while the edge had closed the
+    `unsettled`: bets of rounds whose bets were uncertain in the rules, and bets laid while the edge had closed the
     betting, for a stated reason, so that they are in no pool.
     """
 
@@ -422,14 +422,14 @@ class _Oracle:
         return (key.round if key.round in ended else "") if key.round else max(ended, key=ended.__getitem__, default="")
 
     def pay_by_key(self, name: str, which: str) -> str:
-        """Why this key cannot have paid this win, as the books say; "" where it can."""
+        """Why this key cannot have paid this win, by the books; "" where it can."""
         win, key = self.wins.get(name), self._keys.get(which)
         if win is None or key is None:
             return f"{name} is paid by {which!r}, and there is no such win or key"
         if not win.at_table or win.state not in ("pending", "confirmed"):
             return f"{name}, {win.state}, cannot be paid at the table by {which}"
         if self.pays(key) != win.round or key.seq <= self.rounds[win.round].corrected:
-            return f"{which} pays the round {self.pays(key) or 'of nobody'}, and not {name}"
+            return f"{which} pays {self.pays(key) or 'no round'}, and not {name}"
         win.state, win.key = "paid", which
         self._move("pending", "paid", win.amount)
         return ""
@@ -613,7 +613,7 @@ def judge_pools(
 
     `verdicts` are the rows of one consumer, `books` those of the jackpots process, `laid` the dealers' bets by round,
     `sent` the orders of the supervisors, `events` the rows of the edge. `calm`: no fault occurred, so the rules must
-    know every bet. `strangers`: other people besides the supervisors may give orders, which are taken from the books.
+    have every bet. `strangers`: other people besides the supervisors may give orders, which are taken from the books.
     """
     account, wrong = PoolAccount(), list[str]()
     ends = {
@@ -823,7 +823,7 @@ def _of_dealer(
     wrong = []
     doubted = table in journal.doubted
     must, may = mine.seats - refused, mine.seats | before
-    if must and not result.settlements and not calm:  # the rules were not sure of the amounts
+    if must and not result.settlements and not calm:  # the amounts were uncertain in the rules
         account.unsettled += len(must)
         return (), None, []
     if doubted and (set(settled) - may or must - set(settled)):
@@ -838,9 +838,9 @@ def _of_dealer(
     seats = tuple(sorted(must | (may & set(settled))))
     told = [{seat: name for seat, name in one.items() if seat in seats} for one in (mine.hands, *mine.misread)]
     awards = {seat: one.combination for one in result.jackpots for seat in one.among}
-    hands = awards if awards in told else told[0]  # the last result must be right: the account of the rounds sees it
+    hands = awards if awards in told else told[0]  # the last result must be right: the account of the rounds checks it
     named = set(awards)
-    if any(not one.among for one in result.jackpots):  # a person names bettors that the rules do not know
+    if any(not one.among for one in result.jackpots):  # a person names bettors that the rules do not have
         return settled, None, wrong
     if doubted and named != set(hands):
         return settled, None, wrong

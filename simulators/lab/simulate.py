@@ -24,7 +24,7 @@ CONTROL_LINE = 1000
 
 
 class BadControl(Exception):
-    """The control port cannot be opened. The message says why."""
+    """The control port cannot be opened. The message gives the reason."""
 
 
 def _port_at(listen: str) -> Pty | Tcp | Mqtt:

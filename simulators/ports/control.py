@@ -20,7 +20,7 @@ class Control:
         self._pace = pace
 
     def help(self) -> str:
-        """The commands that it understands."""
+        """The commands that it accepts."""
         device = self._socket.device
         return (
             f"acts: {', '.join(device.acts()) or 'none'}; faults: {', '.join(ailments(device))}; "

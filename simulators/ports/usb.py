@@ -1,6 +1,6 @@
 """A simulated USB bus: a backend for pyusb, and its ports with the interface of simulators/ports/port.py.
 
-With a `Bus` as its backend pyusb sees devices that come and go, keyboards held by the kernel's driver, interfaces
+With a `Bus` as its backend pyusb finds devices that come and go, keyboards held by the kernel's driver, interfaces
 claimed by another program and missing permissions, with the errors of libusb on Linux. The device's side runs in an
 event loop, the host reads from any thread; one lock protects both.
 """

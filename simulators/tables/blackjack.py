@@ -84,8 +84,8 @@ class BlackjackTable(ShoeTable):
         self._laid: Laid = {}
         self._insured: dict[int, int] = {}
         self._doubted = False
-        """Whether the settlement is not compared: the round was suspended, and the rules may not know the bets from
-        before a loss.
+        """Whether the settlement is not compared: the round was suspended, and the rules may lack the bets from before
+        a loss.
         """
 
     async def deal(self, floor: Floor, rounds: int) -> None:
@@ -258,7 +258,7 @@ class BlackjackTable(ShoeTable):
         await self._pause(floor, 1.0, 1.5)
 
     async def _peek(self, floor: Floor) -> None:
-        """Art. 5(2)(3)(3): peek under an ace or a ten; a card that the reader does not see is put in again."""
+        """Art. 5(2)(3)(3): peek under an ace or a ten; a card that the reader does not read is put in again."""
         if _worth(self._bank[0]) not in (1, 10):
             return
         blackjack = _blackjack(self._bank)

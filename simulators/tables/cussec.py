@@ -46,7 +46,7 @@ class ShakenTable(Ruled):
         await open_bets(floor, self.console)
 
     async def _read(self, floor: Floor) -> tuple[tuple[int, ...], int, int] | None:
-        """Let the reader read; None if it sees nothing."""
+        """Let the reader read; None if it detects nothing."""
         seen: tuple[tuple[int, ...], int, int] | None = await self._act(floor, self.shaker.read)
         return seen
 
@@ -80,7 +80,7 @@ class ShakenTable(Ruled):
         mine = floor.claim()
         await self._act(floor, self.shaker.uncover)
         seen = await self._read(floor)
-        if seen is None:  # the reader sees nothing: entered by hand, twice, if the round still waits for it
+        if seen is None:  # the reader detects nothing: entered by hand, twice, if the round still waits for it
             seen = self.shaker.lie() if floor.look().over else await self._by_hand(floor)
         faces, stacked, leaning = seen
         void = bool(stacked or leaning) or len(faces) != 3
@@ -98,7 +98,7 @@ class ShakenTable(Ruled):
         await pace.sleep(1.0)
 
     async def _shake(self, floor: Floor) -> None:
-        """Three pulls. If the dice did not move the dealer pulls once more; if the lever is dead he uses the motor."""
+        """Three pulls. If the dice did not move the dealer pulls once more; if the lever fails he uses the motor."""
         if self.shaker.lever_works(floor.pace.now()):
             pulls = 0
             while pulls < 3:

@@ -26,7 +26,7 @@ class GamingMachinePlace(Ruled):
     """An attendant opens and closes the machine; the truth is the advance of its own meters meanwhile.
 
     Its coin in wraps around in the first period. Games that the display has not shown at the closing may be of either
-    period, and so may those of a period that midnight ended or a key closed unseen: the rules begin another, unasked.
+    period, and so may those of a period that midnight ended or a key closed unseen: the rules begin another.
     """
 
     kind: ClassVar[str] = "mach"

@@ -1,7 +1,7 @@
 """Players who bet at terminals, for the simulated tables: their requests, and which of them count.
 
-The terminals' answers say which bets were taken in which round. The table itself computes what they return. Terminals
-of odd seats name the round that the display shows; the others name none.
+The terminals' answers name the bets that were taken, with the round. The table itself computes what they return.
+Terminals of odd seats name the round that the display shows; the others name none.
 """
 
 import random
@@ -42,7 +42,7 @@ class Players:
         self._taps: dict[str, _Tap] = {}
 
     def begin(self) -> None:
-        """Begin a round: forget the requests of the last one."""
+        """Begin a round: clear the requests of the last one."""
         self._taps.clear()
         self.terminals.end_round()
 

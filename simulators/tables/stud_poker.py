@@ -1,6 +1,6 @@
 """Stud poker tables: a batch shuffler that gives packets of five, sensors under the jackpot bets, and the console.
 
-The shuffler does not know its cards, so the dealer enters them: his open card, and at the showdown the opened hands,
+The shuffler does not report its cards, so the dealer enters them: his open card, and at the showdown the opened hands,
 with the supervisor's key. He ranks hands by the table below, which is independent of the rules. Angola's dealer burns a
 card, knows no order of suits, and ends the round at any error of the deal.
 """
@@ -298,7 +298,7 @@ class StudPokerTable(Ruled):
         return ()
 
     async def _mend(self, floor: Floor, round_: _Round) -> None:
-        """End the round as the display asks; then the supervisor opens the machine."""
+        """End the round as the display requires; then the supervisor opens the machine."""
         await settle(floor, self.console, self._rng, round_.mine)
         await self._pause(floor, 5.0, 15.0)
         await floor.ready()
@@ -608,7 +608,7 @@ class StudPokerTable(Ruled):
             fate = "wins" if mine > his else "ties" if mine == his else "loses"
             fates[name] = fate if open_ else "not_opened"
         outcome: dict[str, Any] = {"opens": open_, "seats": fates}
-        # A hand that wins the jackpot is shown if the sensors saw its bet, even if the dealer's hand is not.
+        # A hand that wins the jackpot is shown if the sensors detected its bet, even if the dealer's hand is not.
         if open_ or not any(compared(round_.hands[f"seat_{seat}"])[0] >= FLUSH for seat in round_.raised):
             outcome["hands"] = {name: list(hand) for name, hand in opened.items()}
         return outcome
@@ -706,7 +706,7 @@ class SignedStudPokerTable(StudPokerTable):
     """The same with a sign for its jackpot, and with players of its own."""
 
     def __init__(self, seed: int) -> None:
-        """All its devices are others, too."""
+        """All its devices differ, too."""
         super().__init__(seed + APART)
         self.devices["sign-1"] = Sign(random.Random(f"stud poker sign {seed}"))
 
@@ -715,7 +715,7 @@ class SignedAngolaStudPokerTable(AngolaStudPokerTable):
     """The same in Angola."""
 
     def __init__(self, seed: int) -> None:
-        """All its devices are others, too."""
+        """All its devices differ, too."""
         super().__init__(seed + APART)
         self.devices["sign-1"] = Sign(random.Random(f"stud poker sign {seed}"))
 

@@ -1,4 +1,4 @@
-"""Tables of shaken dice whose shaker and camera speak MQTT: a Billy-III, which sees neither dice nor dome, and an IDP.
+"""Tables of shaken dice whose shaker and camera speak MQTT: a Billy-III, which detects no dice and no dome, and an IDP.
 
 The dealer orders each shake and each reading. If the camera does not read the dice, he enters them by hand.
 """
@@ -20,7 +20,7 @@ class _MotorTable(Ruled):
     """Each round: a shake that was reported as complete, bets, bell, a reading."""
 
     def __init__(self, seed: int, game: str) -> None:
-        """The camera looks at the shaker's dice."""
+        """The camera reads the shaker's dice."""
         self._seed = seed
         self._rng = random.Random(f"{game} {seed}")
         self.shaker = Billy(random.Random(f"{game} shaker {seed}"))

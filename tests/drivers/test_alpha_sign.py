@@ -294,7 +294,7 @@ async def test_the_address_of_every_sign_cannot_be_read_back() -> None:
         await bench.show(5)
         (fault,) = [event for event in bench.events if isinstance(event, DeviceFaulted)]
         assert (fault.code, fault.severity) == ("sign.no_read_back", "warning")
-        assert "set its own" in fault.text
+        assert "set the sign's own" in fault.text
         assert bench.wrote(ReadMemory) == []
 
 
@@ -640,7 +640,7 @@ async def test_silence_is_a_lost_link_and_the_fault_outlives_it() -> None:
         bench.inject("write_only")
         await asyncio.sleep(25)
         (reason,) = bench.losses
-        assert reason.startswith("silent for 12 s")
+        assert reason.startswith("no answer for 12 s")
         await asyncio.sleep(10)
         assert bench.open_faults() == {"sign.no_read_back"}
         assert await bench.show(300) == {"text": "$3.00", "confirmed": False}
@@ -830,7 +830,7 @@ async def test_a_command_is_answered_in_time_even_by_a_mute_sign() -> None:
     async with on_bench(options=SignOptions(reply_limit=10)) as bench:
         await bench.show(1)
         bench.inject("write_only")
-        with pytest.raises(CommandFailed, match="not take it in 15 s"):
+        with pytest.raises(CommandFailed, match="not accept it in 15 s"):
             await bench.show(2)
         assert bench.lit == "0.02"
 

@@ -1,7 +1,7 @@
 """Betting terminals: exact documents, one event for each request, one clear answer to each refused one, bounded memory.
 
 What is promised: a request is kept exactly once, however often it comes and whenever the driver starts anew; at least
-all ids that have not expired are remembered.
+all ids that have not expired are kept.
 """
 
 import asyncio

@@ -241,7 +241,7 @@ async def test_s90_fails_at_once_and_is_over_when_it_is_idle() -> None:
     with pytest.raises(CommandFailed, match="S90"):
         await order
     await asyncio.sleep(30)
-    with pytest.raises(CommandRefused, match="it says S90"):
+    with pytest.raises(CommandRefused, match="it reports S90"):
         await session.driver.obey(Agitate())
     await session.says(b"S1", 5)  # whatever moves after that is no shake
     await session.says(b"S0", 1)

@@ -519,7 +519,7 @@ async def test_the_self_test_finds_what_is_wrong_and_later_that_it_is_not() -> N
         }
         assert one.open == {"wheel.sensor_or_motor", "wheel.self_test_6", "wheel.self_test_11"}
         assert one.lost == []  # it was silent for longer than its heartbeat
-        await one.refuses(Power(on=True), "sensor, motor or encoder fault stands")
+        await one.refuses(Power(on=True), "sensor, motor or encoder fault is open")
         one.wheel._open = False
         one.wheel.repair(one.now)
         await asyncio.sleep(2)
@@ -665,7 +665,7 @@ async def test_a_wheel_that_says_no_or_nothing_or_does_not_do_it() -> None:
         await asyncio.sleep(2)
         one.wheel.open_table = lambda _: None  # type: ignore[assignment, method-assign]
         one.change = answers({b"*P OK": b"*P NO\r\n"})
-        await one.refuses(Power(on=True), r"the wheel says NO to \*P 1")
+        await one.refuses(Power(on=True), r"the wheel answers NO to \*P 1")
         one.change = answers({b"*P OK": b"*P BUSY\r\n"})
         await one.refuses(Power(on=True), r"the wheel is busy to \*P 1")
         one.change = answers({b"*P OK": b""})

@@ -66,7 +66,7 @@ async def test_agitate_and_light() -> None:
         table.do(device.cover)
         await asyncio.sleep(0.1)
         assert await ask(table, Agitate(2)) == "done"
-        assert await ask(table, Agitate()) == "CommandRefused: the device says: it is busy"
+        assert await ask(table, Agitate()) == "CommandRefused: the device refused: it is busy"
         await asyncio.sleep(2 * CYCLE)
         assert await ask(table, Light(("reading",))) == "done"
         assert await ask(table, Light(("reading",))) == "done"
@@ -87,11 +87,11 @@ async def test_shaker_refusals() -> None:
     async with bench(device) as table:
         await table.caught_up()
         # Not yet known to the host: the device itself refuses.
-        assert await ask(table, Agitate()) == "CommandRefused: the device says: a cover or door is open"
+        assert await ask(table, Agitate()) == "CommandRefused: the device refused: a cover or door is open"
         table.do(device.cover)
         table.do(lambda now: device.inject("motor_fault", now))
         await asyncio.sleep(0.5)
-        assert await ask(table, Agitate()) == "CommandRefused: the device says: a fault stands"
+        assert await ask(table, Agitate()) == "CommandRefused: the device refused: a fault is open"
         table.do(device.uncover)
         await asyncio.sleep(0.5)
         asked = device.done
@@ -100,7 +100,7 @@ async def test_shaker_refusals() -> None:
         assert await ask(table, ClearBets()) == "CommandRefused: such a device does not have this command"
         assert device.done == asked
         device.inject("lamp_out", table.now)
-        assert await ask(table, Light(("reading",))) == "CommandRefused: the device says: a fault stands"
+        assert await ask(table, Light(("reading",))) == "CommandRefused: the device refused: a fault is open"
     assert device.do(fdl_shaker.AGITATE, b"\x0b", 100)[:2] == (fdl.REFUSED, 0x04)
     assert device.do(fdl_shaker.AGITATE, b"", 100)[:2] == (fdl.REFUSED, 0x04)
     assert device.do(fdl_shaker.LIGHT, b"\x02", 100)[:2] == (fdl.REFUSED, 0x04)

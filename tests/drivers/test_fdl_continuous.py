@@ -494,7 +494,7 @@ async def test_emptying_at_closing_checks_the_decks(wrong: bool) -> None:
         assert device.left == 312
 
 
-@pytest.mark.parametrize(("fault", "why"), [("door_open", "cover or door"), ("motor_fault", "a fault stands")])
+@pytest.mark.parametrize(("fault", "why"), [("door_open", "cover or door"), ("motor_fault", "a fault is open")])
 @virtual_time
 async def test_emptying_is_refused_while_it_is_unsafe(fault: str, why: str) -> None:
     device = ContinuousShuffler(random.Random(11))

@@ -1170,8 +1170,8 @@ def identity(**changes: object) -> bytes:
         (identity(kind=fdl.CONSOLE), r"Acme DS-3  is a console \(kind 2\), not a shaker \(kind 1\): check the port"),
         (identity(kind=99), "device of an unknown kind"),
         (identity(version=2), "speaks FDL version 2, this driver version 1"),
-        (identity(oldest=6), "does not say who it is as FDL says"),
-        (identity(epoch=0), "does not say who it is as FDL says"),
+        (identity(oldest=6), "does not identify itself as FDL requires"),
+        (identity(epoch=0), "does not identify itself as FDL requires"),
     ],
 )
 @virtual_time

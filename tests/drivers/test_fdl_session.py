@@ -206,7 +206,7 @@ def test_unreadable_event_is_reported_and_acknowledged(kind: int, data: bytes, w
     assert missed == ([EventsMissed(1)] if kind in fdl_console.HAPPENINGS else [])
     assert isinstance(fault, DeviceFaulted)
     assert (fault.code, fault.severity) == ("fdl.unknown_event", "warning")
-    assert fault.text == f"the device reports an event that this version does not know ({words})"
+    assert fault.text == f"the device reports an event that this version does not support ({words})"
     assert said(heard.answer) == [fdl.Ack(7, 11)]
 
 

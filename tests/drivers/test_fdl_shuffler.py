@@ -375,7 +375,7 @@ async def test_each_command_and_why_it_is_refused() -> None:
         await asyncio.sleep(5)
         table.inject("power_loss")
         await asyncio.sleep(5)
-        await refused(Dispense(5), "the device says: the last packet was not taken")  # only it knows its tray now
+        await refused(Dispense(5), "the device refused: the last packet was not taken")  # only it knows its tray now
         table.do(device.take)
         await asyncio.sleep(1)
         await refused(Dispense(10), "fewer cards are left")
@@ -390,7 +390,7 @@ async def test_each_command_and_why_it_is_refused() -> None:
         table.do(device.load)
         await table.obey(Shuffle())
         await asyncio.sleep(60)
-        await refused(Shuffle(), "a fault stands")
+        await refused(Shuffle(), "a fault is open")
         table.do(device.repair)
         await asyncio.sleep(1)
         table.inject("jam_carousel")
@@ -427,7 +427,7 @@ async def test_a_driver_that_knows_nothing_leaves_it_to_the_machine() -> None:
         await asyncio.sleep(3)
         table.cut()
         await asyncio.sleep(2)
-        with pytest.raises(CommandRefused, match="the device says: the last packet was not taken"):
+        with pytest.raises(CommandRefused, match="the device refused: the last packet was not taken"):
             await table.obey(Dispense(5))
 
 

@@ -131,7 +131,7 @@ async def test_the_machine_that_does_not_hear_us_says_so() -> None:
     await asyncio.sleep(4)
     cable.machine._until["loop_break"] = cable.now + 30
     await asyncio.sleep(35)
-    assert any("it chirps" in reason for reason in cable.offline)
+    assert any("it sends loop breaks" in reason for reason in cable.offline)
     await cable.close()
 
 

@@ -117,7 +117,7 @@ async def test_an_address_that_is_an_exception_too_is_not_believed_of_a_machine_
     await asyncio.sleep(30)
     assert cable.events == []
     assert len(cable.offline) >= 4
-    assert "it chirps" in cable.offline[-1]
+    assert "it sends loop breaks" in cable.offline[-1]
     await asyncio.sleep(15)
     assert type_of(cable.events[0]) == "device.online"
     assert "machine.slot_door" not in cable.told()
@@ -164,7 +164,7 @@ async def test_a_machine_that_hears_nothing_and_whose_address_means_idle_is_not_
     await asyncio.sleep(30)
     assert cable.events == []
     assert len(cable.offline) >= 4
-    assert "it chirps" in cable.offline[-1]
+    assert "it sends loop breaks" in cable.offline[-1]
     await cable.close()
 
 

@@ -357,7 +357,7 @@ async def test_an_answer_with_a_good_checksum_is_never_a_damaged_line(command: i
     asked_at_start = {0x1F, 0x54}
     if command not in asked_at_start:
         [text] = cable.read(f"LP{command:02X}")
-        about = f"an answer to poll {command:02X} that this version does not understand"
+        about = f"an answer to poll {command:02X} that this version cannot decode"
         assert text == f"{about} (4 bytes: fa ce fa ce)"
     await cable.close()
 
@@ -368,7 +368,7 @@ async def test_a_handpay_that_is_not_understood_is_doubtful_and_no_damage() -> N
     await asyncio.sleep(4)
     instead(cable, lambda poll: Unknown(1, 0x1B, b"\xff" * 20) if poll.command == 0x1B else True)
     await cable.act("handpay", 40)
-    assert "the machine does not say which" in faults(cable, "sas.doubtful")[0]
+    assert "the machine does not report which" in faults(cable, "sas.doubtful")[0]
     assert "sas.damaged" not in cable.told()
     assert len(cable.read("LP1B")) == 1
     await cable.close()
@@ -393,7 +393,7 @@ async def test_a_meter_beyond_what_an_event_can_carry_is_said_and_not_told() -> 
     data = b"\x0f\0\0\x0d\0\x09" + b"\x99" * 9
     instead(cable, lambda poll: Unknown(1, 0x6F, b"\x0e" + data[1:]) if poll.command == 0x6F else True)
     await asyncio.sleep(60)
-    assert cable.read("LP6F") == ["an answer to poll 6F that this version does not understand"]
+    assert cable.read("LP6F") == ["an answer to poll 6F that this version cannot decode"]
     assert "tickets_in_cashable" not in cable.meters()
     await cable.close()
 
@@ -404,7 +404,7 @@ async def test_a_figure_that_is_not_understood_fails_the_command() -> None:
     await asyncio.sleep(4)
     instead(cable, lambda poll: Unknown(1, 0x48, b"\xff" * 6) if poll.command == 0x48 else True)
     assert cable.driver is not None
-    with pytest.raises(CommandFailed, match="the answer to poll 48 is not understood: ff ff"):
+    with pytest.raises(CommandFailed, match="the answer to poll 48 cannot be decoded: ff ff"):
         await cable.driver.obey(Ask("last-bill"))
     await cable.close()
 

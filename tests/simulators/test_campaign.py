@@ -243,7 +243,7 @@ def test_a_row_held_by_a_write_that_the_process_did_not_live_to_see_is_known_as_
         assert ledger.wrong == ""
         with pytest.raises(Killed):
             again.append([], {KEY: b"1", HELD: b"{}"})
-        assert ledger.wrong == f"{EDGE}: the cursor says 1, the broker did not take row 1"
+        assert ledger.wrong == f"{EDGE}: the cursor is 1, the broker did not take row 1"
         again.close()
 
 
@@ -273,14 +273,14 @@ def test_a_life_is_the_same_in_every_process(seed: int) -> None:
 
 
 def test_neighbours_of_a_refused_table_play_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The broker's access list forgets one table at a time, and nothing else goes wrong."""
+    """The broker's access list loses one table at a time, and nothing else goes wrong."""
     calm = campaign_module._Nature(random.Random(CALM))
     assert calm.calm
     calm.denied = 20.0
     monkeypatch.setattr(campaign_module, "_Nature", lambda _rng: calm)
     *_, report = campaign(at_length(40, 400), 3)
     assert report.failures == []
-    assert report.faults["access list: forgets a table"] > 1
+    assert report.faults["access list: loses a table"] > 1
     assert report.right > report.rounds // 2
 
 
@@ -533,7 +533,7 @@ def test_an_outbox_that_counts_what_it_sent_is_found(monkeypatch: pytest.MonkeyP
         self.cursor = max(self.cursor, row.n)
 
     monkeypatch.setattr(Outbox, "_send", advancing)
-    assert "the cursor says" in found(30, first=5)
+    assert "the cursor is" in found(30, first=5)
 
 
 def test_a_journal_that_returns_before_its_commit_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

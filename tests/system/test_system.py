@@ -410,5 +410,5 @@ async def test_the_headless_demo_ends_by_itself(embedded: bool) -> None:
             await process.communicate()
     assert process.returncode == 0, (out, err)
     assert b"12 rounds" in out
-    assert b"the books are what an independent model says" in out
+    assert b"the books agree with an independent model" in out
     assert b"every result is what the simulators did" in out

@@ -8,7 +8,7 @@ a second.
 Two delays are measured at a table that has no other load: from the publishing of a new phase to the arrival of its tile
 at a page of the pit, and from the publishing of an event to the arrival of its time at the page of the table. A bare
 reader, which only decodes the JSON of the same messages, all with QoS 1, is measured in the same run. Then one alert
-comes and goes on a quiet site: its CPU cost with five pages of one user, and with five pages of five users, who each
+comes and goes on an idle site: its CPU cost with five pages of one user, and with five pages of five users, who each
 get a fragment of their own.
 """
 
@@ -234,7 +234,7 @@ class _Browser:
         writer.write(f"{head}cookie: feltd={self._cookie}\r\n\r\n".encode())
         status = await reader.readline()
         if b" 200 " not in status:
-            raise RuntimeError(f"the console says {status!r}")
+            raise RuntimeError(f"the console answered {status!r}")
         return reader, writer
 
     async def read(self) -> bytes:
@@ -363,7 +363,7 @@ async def _row(pit: _Pit, browsers: Sequence[_Browser], pid: int, port: int, rat
 
 
 async def _cost_of_alerts(pit: _Pit, pid: int, port: int, cookies: Sequence[str], seconds: float) -> float:
-    """CPU seconds of one change of an alert with so many pages of the pit, less their cost on a quiet site."""
+    """CPU seconds of one change of an alert with so many pages of the pit, less their cost on an idle site."""
     count = int(seconds * ALERTS_S)
     async with _browsers(port, cookies, ["/"] * len(cookies)):
         before = cpu_seconds(pid)

@@ -303,7 +303,7 @@ def _sas_asked() -> list[tuple[Poll, bytes]]:
 
 
 def _sas_host() -> Opened:
-    """Every other chunk is an answer, the others are unsolicited; after each the line is quiet."""
+    """Every other chunk is an answer, the others are unsolicited; after each the line is idle."""
     decoder = sas.HostDecoder(ADDRESS)
     polls = itertools.cycle([LongPoll(ADDRESS, 0x54), None])
 
@@ -328,7 +328,7 @@ def _sas_host_asking() -> Opened:
 
 
 def _sas_machine() -> Opened:
-    """After a lost synchronisation the line is quiet for a moment; otherwise the rest of the noise would be discarded
+    """After a lost synchronisation the line is idle for a moment; otherwise the rest of the noise would be discarded
     unread.
     """
     decoder = sas.MachineDecoder()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 BLOCK = bytes(64 * 1024)
 BLOCKS = 256
-STEPS = 1_000_000  # of the computation, between two looks at the parent
+STEPS = 1_000_000  # of the computation, between two checks of the parent
 
 
 def compute(parent: int) -> None:

@@ -305,7 +305,8 @@ def _angola_blackjack(rng: Random, betting: Betting) -> Iterator[Round]:
 def _blackjack(
     rng: Random, betting: Betting, name: str, beside: Sequence[tuple[int, str]], *, burnt: int
 ) -> Iterator[Round]:
-    """Seven players. The ruleset says whose card or decision it waits for; a shoe is shuffled when a quarter is left.
+    """Seven players. The ruleset names the hand whose card or decision it waits for; a shoe is shuffled when a quarter
+    is left.
 
     Chips are a bet on every seat, or none, and those `beside` them.
     """

@@ -710,7 +710,7 @@ def markdown(report: Report) -> str:
                 f" | {grown.resident_mib:.1f} MiB |"
             )
     if report.busy:
-        lines += ["", "| beside a load | nice | quiet p99 ms | p50 / p99 ms |", "|---|---|---|---|"]
+        lines += ["", "| beside a load | nice | idle p99 ms | p50 / p99 ms |", "|---|---|---|---|"]
         for one in report.busy:
             name = f"wire to {one.what}, {one.rate}/s, {one.loads} processes"
             lines.append(f"| {name} | {one.nice} | {one.quiet_p99:.2f} | {one.p50:.2f} / {one.p99:.2f} |")

@@ -58,7 +58,7 @@ def targets(report: Report) -> list[Target]:
             continue
         name = f"wire to {busy.what} beside a load of {busy.loads}, p99"
         found.append(Target(f"{name}, ms", BUSY_P99_MS, busy.p99))
-        found.append(Target(f"{name}, times that of a quiet machine", BUSY_TIMES, _times(busy.p99, busy.quiet_p99)))
+        found.append(Target(f"{name}, times that of an idle machine", BUSY_TIMES, _times(busy.p99, busy.quiet_p99)))
     return found
 
 

@@ -1,8 +1,8 @@
 """A broker in memory with all faults that MQTT allows: the real `Session`, with packets in memory instead of a socket.
 
 It keeps every QoS 1 message that it acknowledged. Deliveries may be late, duplicated, reordered between two topics, or
-lost as at brokers with full queues. It restarts with its full state, an old state or none. A connection may die at once
-or long before its ends notice.
+lost as at brokers with full queues. It restarts with its full state, an old state or none. A connection may end at once
+or long before its ends detect it.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ LATENCY = 0.002
 LOSABLE = ("/event/", "/cmd/", "/wager")
 """Topics whose messages are requested again."""
 LONGEST_DELAY_S = 10.0
-"""The most seconds until an end of a dead connection notices it."""
+"""The most seconds until an end of a lost connection detects it."""
 
 
 class Weather:
@@ -56,7 +56,7 @@ class _Client(Session):
         self.will = will
         self.process = Process.current()
         self.context = contextvars.copy_context()
-        self.open = True  # the broker has not noticed that the connection ended
+        self.open = True  # the broker has not detected that the connection ended
         self.dead = False  # nothing passes any more
         self.filters: tuple[str, ...] = ()
         self.known = broker.known(())
@@ -71,7 +71,7 @@ class _Client(Session):
     def _transmit(self, number: int, topic: str, payload: bytes, retain: bool, correlation: bytes, event: bool) -> None:
         del event
         if self.process is not None and not self.process.alive:
-            raise BrokerLost("the process is dead")
+            raise BrokerLost("the process was killed")
         self._up.append((number, topic, payload, retain, correlation))
         if not self._up_waits:
             self._up_waits = True
@@ -210,7 +210,7 @@ class _Client(Session):
     # ---- the end
 
     def lose(self, reason: str) -> None:
-        """Let the client notice the loss."""
+        """Let the client detect the loss."""
         self.dead = True
         self._lose(BrokerLost(reason))
 
@@ -320,7 +320,7 @@ class Broker:
                 self._publish_will(old)
             else:
                 old.will = None
-            old.lose("another took the session over")
+            old.lose("another connection took the session over")
         self._clients[client.identifier] = client
         if self.weather.hung and self.rng.random() < self.weather.hung:
             self.count("network: connection cut as soon as it was made")
@@ -349,11 +349,11 @@ class Broker:
                     client.deliver(message)
 
     def known(self, filters: tuple[str, ...]) -> dict[str, bool]:
-        """Whether any filter matches a topic; remembered, because routes are cleared with each connection."""
+        """Whether any filter matches a topic; cached, because routes are cleared with each connection."""
         return self._heard.setdefault(filters, {})
 
     def gone(self, client: _Client) -> None:
-        """The broker noticed that a client is gone; its will is delayed."""
+        """The broker detected that a client is gone; its will is delayed."""
         if not client.open:
             return
         self._leave(client)
@@ -378,7 +378,7 @@ class Broker:
         return list(self._clients)
 
     def cut(self, identifier: str) -> None:
-        """Cut one connection; each end notices after its own delay."""
+        """Cut one connection; each end detects it after its own delay."""
         client = self._clients[identifier]
         longest_delay_s = LONGEST_DELAY_S if self.rng.random() < 0.5 else 0.1
         client.cut(self.rng.uniform(0.0, longest_delay_s), self.rng.uniform(0.0, longest_delay_s))
@@ -394,7 +394,9 @@ class Broker:
             self._leave(client)
             client.will = None
             client.dead = True
-            self.loop.call_later(self.rng.uniform(0.0, 0.05), client.lose, "the broker died", context=self.loop.world)
+            self.loop.call_later(
+                self.rng.uniform(0.0, 0.05), client.lose, "the broker was killed", context=self.loop.world
+            )
         self._clients.clear()
 
     def start(self, memory: str) -> None:

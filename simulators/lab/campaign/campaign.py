@@ -115,7 +115,7 @@ class Report(Struct):
     doubled: int = 0
     wrong: int = 0
     forgotten: int = 0
-    """Spins that a wheel reported while no driver listened and forgot when it was switched off: undetectable."""
+    """Spins that a wheel reported while no driver listened and lost when it was switched off: undetectable."""
     events: int = 0
     play: float = 0.0
     seconds: float = 0.0
@@ -366,12 +366,12 @@ class Life:
         return f"clock: set {'back' if step < 0 else 'forward'} at {step:+.3f} s"
 
     def _deny(self, rng: random.Random) -> str:
-        """The broker's access list loses one table for a while. The neighbours must not notice."""
+        """The broker's access list loses one table for a while. The neighbours must not be affected."""
         if self.broker.denied or not self.broker.up:
             return ""
         table = self.broker.denied = rng.choice(list(self.pit.tables))
         self.loop.call_later(rng.uniform(1.0, 40.0), self._soon_allowed)
-        return f"access list: forgets a table at {table}"
+        return f"access list: loses a table at {table}"
 
     def _soon_allowed(self) -> None:
         self.loop.call_later(NEIGHBOUR_TIMEOUT_S, self._allow, len(self.ledgers[EDGE].rows))
@@ -488,7 +488,7 @@ class Life:
                 socket.stir()
         until = self.loop.time() + SETTLE_TIMEOUT_S
         quiet = 0
-        while quiet < 12:  # a device that lost its power, or is on a line that was silent, reports within some seconds
+        while quiet < 12:  # a device that lost its power, or is on a line without data, reports within some seconds
             await asyncio.sleep(1.0)
             why = self._not_out()
             quiet = 0 if why else quiet + 1
@@ -660,7 +660,7 @@ class Life:
             with _chance(self.seed), _made_once():
                 loop.run_until_complete(self._body())
                 self.judge()
-        except Exception as error:  # noqa: BLE001 - whatever it is, its seed is the answer
+        except Exception as error:  # noqa: BLE001 - any failure is replayed by its seed
             what = str(error) if isinstance(error, WrongError | StandingStillError) else f"{logs.first(error)!r}"
             return Failure(self.seed, loop.steps, loop.time(), what, tuple(self.story[:1] + self.story[1:][-STORY:]))
         finally:
@@ -865,7 +865,7 @@ def run(rounds: int, seed: int, jobs: int = 1, *, after: int = 0, as_json: bool)
         f"{report.play / 3600:.1f} hours of play: "
         f"{report.right} right, {report.void} void for a stated reason, "
         f"{report.lost} lost, {report.doubled} doubled, {report.wrong} wrong"
-        + (f"; {report.forgotten} forgotten by a wheel while no edge listened" if report.forgotten else "")
+        + (f"; {report.forgotten} lost by a wheel while no edge listened" if report.forgotten else "")
     )
     console.print(pools_text(report.jackpots))
     console.print(

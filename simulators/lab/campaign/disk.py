@@ -1,6 +1,6 @@
 """The journal of a simulated process: a real one on a real file, whose disk or process may fail at any write.
 
-A dead process leaves the file and its log as they are; a power cut in the middle of a write leaves any part of the
+A killed process leaves the file and its log as they are; a power cut in the middle of a write leaves any part of the
 written bytes. The next process opens a copy of them. Rows that `append` returned must be there: `Ledger` records them.
 """
 
@@ -23,7 +23,7 @@ _WAL_PAGES = 200
 
 
 class WrongError(AssertionError):
-    """A judge found a broken promise. The message says which."""
+    """A judge found a broken promise. The message names it."""
 
 
 class Fate:
@@ -83,7 +83,7 @@ class Ledger:
             place, seq, *_ = self.rows[at] if at < len(self.rows) else ("", 0)
             waits = place in self._held and seq >= self._held[place]
             if not waits and not (at < len(self._known) and self._known[at] in self.taken):
-                raise WrongError(f"{self.name}: the cursor says {n}, the broker did not take row {at + 1}")
+                raise WrongError(f"{self.name}: the cursor is {n}, the broker did not take row {at + 1}")
 
 
 class Disk(Journal):
@@ -224,7 +224,7 @@ class Disk(Journal):
         self._fate.at = 0
 
     def leave(self, to: Path) -> None:
-        """Copy the files of the dead process to `to`, for the next process."""
+        """Copy the files of the killed process to `to`, for the next process."""
         for suffix in ("", "-wal"):
             source = self.path.with_name(self.path.name + suffix)
             if source.exists():

@@ -52,7 +52,7 @@ def judge_journals(config: Config, events: Sequence[Row], told: Mapping[str, Seq
             if said != should:
                 at = next((n for n, (a, b) in enumerate(zip(said, should, strict=False)) if a != b), len(said))
                 raise WrongError(
-                    f"{name} did not say of {table.name} what its events say, from verdict {at + 1}: "
+                    f"{name} published other verdicts of {table.name} than its events give, from verdict {at + 1}: "
                     f"{said[at : at + 1]} for {should[at : at + 1]}"
                 )
 

@@ -2,11 +2,11 @@
 
 One loop runs everything. Each simulated process has a context of its own, which its tasks and callbacks inherit; code
 without one belongs to the world. A killed process gets no chance to clean up: from that instant none of its callbacks
-runs, and its journal, links and connections are dead, so that no `finally` of its code has an effect that a dead
+runs, and its journal, links and connections are closed, so that no `finally` of its code has an effect that a killed
 process could not have. Its tasks are kept until the world ends, so that they are not garbage-collected before.
 """
 
-# ruff: noqa: SLF001 - a loop looks into its handles, as asyncio's own do
+# ruff: noqa: SLF001 - a loop uses the fields of its handles, as asyncio's own do
 
 import asyncio
 import contextlib
@@ -32,11 +32,11 @@ class Killed(BaseException):
 
 
 class StandingStillError(Exception):
-    """The loop has nothing left to run, or ran too many steps. The message says which."""
+    """The loop has nothing left to run, or ran too many steps. The message names the case."""
 
 
 class Process:
-    """One life of one process: from its start to its death or its end."""
+    """One run of one process: from its start until it is killed or ends."""
 
     def __init__(self, name: str, loop: "VirtualLoop") -> None:
         """It runs from `start` on. `kill_at`: the process is killed before this step; 0: never."""

@@ -273,7 +273,7 @@ class Plug(Socket):
         self._timer: asyncio.Handle | None = None
 
     def stir(self) -> None:
-        """Wake the device, and again at the time that it asks for."""
+        """Wake the device, and again when it is due."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

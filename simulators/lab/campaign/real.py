@@ -255,7 +255,7 @@ async def real(
         tonight = math.ceil(left * min(1.0, rounds * len(tables) * copies / max(missing, 1)))
         try:
             await _Night(report, night, directory, tonight, rounds, tables, copies).body()
-        except Exception as error:  # noqa: BLE001 - whatever it is, the files of that night are the answer
+        except Exception as error:  # noqa: BLE001 - any failure is found in the files of that night
             what = logs.first(error)
             said = str(what) if isinstance(what, WrongError) else repr(what)
             report.doubled += "twice" in said

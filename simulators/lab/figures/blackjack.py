@@ -33,7 +33,7 @@ AS_PUBLISHED: Final[dict[str, Any]] = {
 STAKE: Final = 2
 """With a bet of 2 every payment is a whole number: the smallest is half the bet."""
 
-# Against 2 to 10 and the ace: Stand, Hit, Double, suRrender; a hand of more cards hits where these say D or R. Totals
+# Against 2 to 10 and the ace: Stand, Hit, Double, suRrender; a hand of more cards hits where these have D or R. Totals
 # that are not listed stand, those up to 8 hit. The optimum by total for infinite decks.
 _HARD: Final = {
     9: "HDDDDHHHHH",

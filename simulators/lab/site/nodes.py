@@ -97,7 +97,7 @@ class Nodes:
         shutil.rmtree(self._folder / f"s{number}")
 
     def until_well(self, *numbers: int) -> None:
-        """Until these nodes, or all, say that they are well."""
+        """Until these nodes, or all, report that they are well."""
         until = time.monotonic() + WAIT_S
         for number in numbers or range(len(self.clients)):
             while not self._is_well(number):

@@ -30,7 +30,7 @@ EFFECTS = {
 
 
 def _told(ailment: Ailment) -> str:
-    nothing = "no fault: it costs nothing" if ailment.round in ("counts", "none") else "no fault: the rules see it"
+    nothing = "no fault: it costs nothing" if ailment.round in ("counts", "none") else "no fault: the rules detect it"
     return ", ".join(f"`{name}`" for name in ailment.told) or nothing
 
 

@@ -75,7 +75,7 @@ QUOTA = (
 )
 PARAMETERS = {
     "site": "the casino",
-    "edge": "the computer at the tables; the rules, usually `rules`: the info says `rules: true`; or jackpots",
+    "edge": "the computer at the tables; the rules, usually `rules`: the info has `rules: true`; or jackpots",
     "table": "the table",
     "device": "the device on its table",
     "type": "the event's type",
@@ -164,7 +164,7 @@ def _channels() -> dict[str, tuple[str, str, list[str]]]:
     """By the name of a channel: its topic, a description of its content, and its messages."""
     table, device, edge = "table/{table}", "table/{table}/device/{device}", "edge/{edge}"
     return {
-        "deviceEvent": (f"{device}/event/{{type}}", "what a device saw; QoS 1, not retained", list(EVENT_TYPES)),
+        "deviceEvent": (f"{device}/event/{{type}}", "what a device reported; QoS 1, not retained", list(EVENT_TYPES)),
         "deviceAvailability": (f"{device}/availability", "retained", ["availability"]),
         "deviceMeta": (f"{device}/meta", "retained", ["meta"]),
         "deviceState": (f"{device}/state", "retained, a full snapshot", ["snapshot"]),
@@ -180,7 +180,7 @@ def _channels() -> dict[str, tuple[str, str, list[str]]]:
             ["trace"],
         ),
         "roundEvent": (f"{table}/round/event/{{type}}", "what became of a round", list(VERDICTS)),
-        "roundState": (f"{table}/round/state", "retained, the round as it stands", ["state"]),
+        "roundState": (f"{table}/round/state", "retained, the round as it is now", ["state"]),
         "roundResult": (f"{table}/round/result", "retained, the last result", ["result"]),
         "alert": (f"{table}/alert/{{alert}}", "retained while open; empty closes it", ["alert"]),
         "replay": (f"{table}/cmd/replay", f"events again, from the edge's journal; {QUOTA}", ["replay"]),
