@@ -93,7 +93,7 @@ class Services(Protocol):
         """What a person must do for the console to use the new version."""
 
     def restart_console(self, config: Config, /) -> None:
-        """Start the console again, unless `console_notes` says what a person must do."""
+        """Start the console again, unless `console_notes` has a step for a person."""
 
 
 class Changes:

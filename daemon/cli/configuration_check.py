@@ -290,7 +290,7 @@ def order_key_mistakes(config: Config, path: Path) -> list[str]:
         return [f"{at}: {text} as [console] order_key and its public half as [jackpots] order_public_key"]
     from daemon.journal.signing import BadKey, PublicKey
 
-    if not _may_be_there(config.jackpots.order_public_key):  # a note says so
+    if not _may_be_there(config.jackpots.order_public_key):  # a note reports it
         return []
     try:
         PublicKey.load(Path(config.jackpots.order_public_key))

@@ -253,7 +253,7 @@ _OTHERS_READ, _OTHERS_WRITE = 0o004, 0o022
 def _file(file: File) -> Line:
     check = f"permissions {file.name}"
     if file.error:
-        return Line(check, State.PROBLEM, f"{file.path}: {file.error}", "make it as docs/how-to/install.md says")
+        return Line(check, State.PROBLEM, f"{file.path}: {file.error}", "make it as in docs/how-to/install.md")
     shown = f"{file.path}: {file.owner} {file.mode:o}"
     writable = file.mode & _OTHERS_WRITE
     readable = file.mode & _OTHERS_READ

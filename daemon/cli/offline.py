@@ -178,7 +178,7 @@ class _Written(Struct, frozen=True):
 
 _ENVELOPE_KEYS = {"type", "data", "id", "time", "source", "seq", "wire", "specversion", "bootid", "journal", "replay"}
 _EXPORT_KEYS = {"n", "place", "device", "cause", "hash", "datahex", "cause_journal"}
-# The lines of `feltd journal export` besides rows, by the word under `feltd`.
+# The lines of `feltd journal export` besides rows, by the value of `feltd`.
 _OF_EXPORTS = {
     "export": {"feltd", "version", "journal", "site", "writer", "place", "first", "last", "before", "made"},
     "checkpoint": {"feltd", "statement", "signature"},

@@ -149,7 +149,7 @@ def _device_named(config: "Config", config_path: Path, name: str) -> "Device":
 @CONFIG
 @click.argument("device", metavar="TABLE/DEVICE")
 def record(config_path: Path, device: str) -> None:
-    """Speak with a device and write a capture, until Ctrl-C. Stop the edge first: it holds the port."""
+    """Connect to a device and write a capture, until Ctrl-C. Stop the edge first: it holds the port."""
     from daemon.cli.configuration_check import device_mistakes
     from daemon.cli.device_tools import record as recording
 

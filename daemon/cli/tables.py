@@ -204,12 +204,12 @@ class Systemd:
         return ("restart feltd-console between two rounds: it has dealer pages",) if config.console.dealer else ()
 
     def restart_console(self, config: Config) -> None:
-        """The console reads its configuration at its start alone; it is left alone where `console_notes` says so."""
+        """The console reads its configuration at its start alone; it is not restarted where `console_notes` has a step for a person."""
         if not self.console_notes(config) and _systemctl("is-active", "--quiet", "feltd-console") == 0:
             _systemctl("restart", "feltd-console")
 
     def use(self, digest: str) -> bool:
-        """Whether the logs of all running processes say that they use this version."""
+        """Whether the logs of all running processes report that they use this version."""
         for part in self._running():
             words = ["journalctl", "-u", f"feltd-{part}", "-n", "500", "-o", "cat", "--no-pager"]
             said = subprocess.run(words, check=False, capture_output=True, text=True).stdout  # noqa: S603 - root's own

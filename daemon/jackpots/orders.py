@@ -106,7 +106,7 @@ def _confirm(draft: Draft, order: Confirm) -> None:
         why = "device and books differ" if known else f"the terms have no amount for {win.award.combination}"
         raise Refused(f"{why}: let two people set it (price)")
     if win.award.among and order.seats and order.seats != win.award.among:
-        raise Refused(f"win {win.id} is of the seats {_list(win.award.among)}, as the rules say; name no others")
+        raise Refused(f"win {win.id} is of the seats {_list(win.award.among)}, as the rules report; name no others")
     if not win.award.among and (not order.seats or len(set(order.seats)) < len(order.seats)):
         raise Refused(f"the bettors of win {win.id} are not known: name the seats that share it, each once")
     more, there = 0, 0

@@ -798,7 +798,7 @@ class Jackpots(BrokerProcess):
         if request.expires <= now:
             return Reply(request.id, name, "refused", "it has expired: ask again")
         if request.expires > now + LONGEST_LIFE:
-            return Reply(request.id, name, "refused", "it expires too late: a request lives 10 minutes at most")
+            return Reply(request.id, name, "refused", "it expires too late: a request is valid for 10 minutes at most")
         try:
             steps = self._steps(pool, decode_order(name, request.args), request.id, now)
             for step in steps:

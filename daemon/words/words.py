@@ -165,7 +165,7 @@ def value(lang: Lang, name: str, of: Value) -> str:
 @lru_cache(maxsize=REMEMBERED)
 def _looked_up(code: str, said: str) -> _Known | None:
     plain, patterns = _floor()
-    for place in (code, code.rpartition("_")[0]):  # its own code, or the family that only a device's manual knows
+    for place in (code, code.rpartition("_")[0]):  # its own code, or the family that only a device's manual explains
         if key := plain.get((place, said)):
             return key, {}, None
         for pattern, key in patterns.get(place, ()) if len(said) <= LONGEST_PATTERN else ():

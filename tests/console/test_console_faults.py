@@ -91,7 +91,7 @@ def test_the_detail_of_a_fault_is_kept(lang: words.Lang, detail: str) -> None:
         ("shoe.misscan", "no ball is seen in the track"),  # another fault's
         ("fdl.fault_30", "fault 30"),
         ("", ""),
-        ("jackpot.refused", "win x is of the seats " + 2000 * ", as the rules say"),
+        ("jackpot.refused", "win x is of the seats " + 2000 * ", as the rules report"),
     ],
 )
 def test_untranslated_fault_is_shown_unchanged(code: str, said: str) -> None:
