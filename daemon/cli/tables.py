@@ -204,7 +204,7 @@ class Systemd:
         return ("restart feltd-console between two rounds: it has dealer pages",) if config.console.dealer else ()
 
     def restart_console(self, config: Config) -> None:
-        """The console reads its configuration at its start alone; it is not restarted where `console_notes` has a step for a person."""
+        """Restart the console, which reads its configuration at its start alone, unless `console_notes` has a step."""
         if not self.console_notes(config) and _systemctl("is-active", "--quiet", "feltd-console") == 0:
             _systemctl("restart", "feltd-console")
 
