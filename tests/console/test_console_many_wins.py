@@ -180,7 +180,7 @@ async def test_books_that_do_not_answer_are_named(
     monkeypatch.setattr(pools_module, "RECALL_S", 0.01)
     console.house.site.publish = lost  # type: ignore[method-assign]
     async with console.browser("inspector") as browser:
-        assert "The books did not answer" in (await browser.get("/jackpots/red/wins")).text
+        assert "The jackpots process did not answer" in (await browser.get("/jackpots/red/wins")).text
 
 
 def test_requests_for_wins_that_cannot_be_read_are_not_answered(house: PoolHouse) -> None:
