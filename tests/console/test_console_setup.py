@@ -180,7 +180,7 @@ async def test_without_the_socket_the_page_says_what_to_start(tmp_path: Path, co
     async with console.browser("technician", **{"accept-language": "pt"}) as browser:
         page = await browser.get("/tables")
     assert "systemctl start feltd-change.socket" in page.text
-    assert "Nada responde" in page.text
+    assert "as mesas não responde" in page.text
 
 
 def test_the_command_refuses_what_is_no_request(config: Path) -> None:
