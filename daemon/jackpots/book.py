@@ -36,13 +36,13 @@ MOST_STAKES = 1000
 """Bets of a round that has not ended: more than all seats can have."""
 MOST_PROPOSALS = 20
 KEPT_ORDERS = 200
-"""Orders that are remembered, so that one that is delivered twice is obeyed once. A request lives 10 minutes."""
+"""Orders that are kept, so that one that is delivered twice is carried out once. A request is valid for 10 minutes."""
 OPEN = ("pending", "confirmed")
 Bets: TypeAlias = Literal["taken", "returned", "carried"]
 
 
 class Refused(Exception):
-    """An order that is not carried out. The message says why and what to do."""
+    """An order that is not carried out. The message gives the reason and the remedy."""
 
 
 class Seen(Struct, frozen=True):

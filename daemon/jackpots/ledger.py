@@ -157,7 +157,7 @@ class Draft:
         self.update(rounds={**self.book.rounds, name: replace(self.book.rounds[name], **fields)})
 
     def put_round(self, name: str, round_: RoundBook) -> None:
-        """Replace the round, or append it; forget the oldest of its table."""
+        """Replace the round, or append it; drop the oldest of its table."""
         rounds = {**self.book.rounds, name: round_}
         mine = [key for key, one in rounds.items() if one.table == round_.table]
         for key in mine[:-KEPT_ROUNDS]:
@@ -165,7 +165,7 @@ class Draft:
         self.update(rounds=rounds)
 
     def set_win(self, win: PoolWin) -> None:
-        """Replace the win with its id, or append it; forget closed wins beyond KEPT_WINS."""
+        """Replace the win with its id, or append it; drop closed wins beyond KEPT_WINS."""
         wins = list(self.book.wins)
         place = next((place for place, one in enumerate(wins) if one.id == win.id), len(wins))
         wins[place : place + 1] = [win]
@@ -361,7 +361,7 @@ class Draft:
         return [name for name, one in self.book.rounds.items() if one.place > place]
 
     def note(self, round_: str) -> None:
-        """Remember the balances of the pool after a round."""
+        """Store the balances of the pool after a round."""
         entry = self.book.rounds[round_].entry or self.number
         self.round(round_, after={account: self.held(account) for account in OF_POOL}, entry=entry)
 
@@ -617,7 +617,7 @@ def simultaneous(book: Book, round_: str) -> tuple[str, ...]:
 
     Those whose wins are all pending and were neither rejected nor priced, each at most the window of the terms after
     the one before. Where whole pools are shared equally: from the first of them on. Empty where the order of arrival
-    stands.
+    applies.
     """
     window = timedelta(seconds=book.terms.simultaneous_s)
     if not window or book.rounds[round_].settled:
@@ -807,7 +807,7 @@ def pay_at_table(book: Book, seen: Seen, table: str, by: str, round_: str) -> St
 
 
 def forget_keys(book: Book, table: str) -> Step:
-    """The edge has a new journal: forget the keys and rounds by its old numbers."""
+    """The edge has a new journal: drop its payment keys, and the old numbers of its rounds."""
     draft = Draft(book)
     forget_payments(draft, table)
     return draft.done()

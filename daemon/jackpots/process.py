@@ -105,7 +105,7 @@ OWNER_S = 0.5
 EPOCH = "epoch"
 MOST_STREAMS = 1000
 ORDERS_BY_CONSOLE = "orders about a jackpot come from a user of the console, on the page of the pool"
-NO_ORDER_KEY = "no order can be proven: name [console] order_key and [jackpots] order_public_key (`feltd journal key`)"
+NO_ORDER_KEY = "no order can be verified: set [console] order_key and [jackpots] order_public_key (`feltd journal key`)"
 NO_PAYMENT_KEYS = "payment keys are not read here: give the pool a table_limit in the configuration, and run feltd acl"
 LONGEST_LIFE = timedelta(minutes=10)
 LONGEST_ENTRY = LONGEST_EVENT - 4096
@@ -229,7 +229,7 @@ class Jackpots(BrokerProcess):
         self._alerts: set[str] = set()
         self._owns = asyncio.Event()
         self._epoch = 0
-        """The number of this start of the process; 0 until it knows that it is the owner."""
+        """The number of this start of the process; 0 until it is the owner of the pools."""
         self._take_up()
 
     def _take_up(self) -> None:
@@ -577,7 +577,7 @@ class Jackpots(BrokerProcess):
         return [jackpot_topic(self.site, pool, "owner") for pool in self._pools]
 
     async def _look(self) -> None:
-        """Find who owns the pools, on a connection without a client id. Raises NotOwner.
+        """Find the owner of the pools, on a connection without a client id. Raises NotOwner.
 
         With the id of its name a second process would end the session of the owner, and the owner the second one's.
         """
@@ -710,7 +710,7 @@ class Jackpots(BrokerProcess):
         await ask(session, topic_at(self.site, key.table, _REPLAY[key.kind]), "", first, last)
 
     async def _ask_for_rest(self, session: Session) -> None:
-        """Ask for messages that were published while this process did not listen."""
+        """Request messages that were published while this process was not subscribed."""
         for key, stream in list(self._streams.items()):
             await self._ask(session, key, stream.expected)
 

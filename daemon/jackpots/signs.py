@@ -1,9 +1,9 @@
 """Shows the amounts of pools on signs: a sign counts up to the newest amount; a sign that lags raises an alert.
 
-A sign is a device of an edge and obeys `show-amount` and `announce`. A rise is counted in steps that end at the newest
-amount within COUNT_S, so a slow sign never falls behind; a lower amount is shown at once. A lost sign does not affect
-the books. A slot machine shows amounts and no announcements; its amount is repeated, because it must stop showing an
-amount that may be outdated.
+A sign is a device of an edge and executes `show-amount` and `announce`. A rise is counted in steps that end at the
+newest amount within COUNT_S, so a slow sign never falls behind; a lower amount is shown at once. A lost sign does not
+affect the books. A slot machine shows amounts and no announcements; its amount is repeated, because it must stop
+showing an amount that may be outdated.
 """
 
 import asyncio
@@ -178,7 +178,7 @@ class Signs:
             if said:
                 self._alert(sign, "silent", said)
             elif late_s > LATE_S:
-                self._alert(sign, "late", f"it shows what it was {late_s:.0f} s ago")
+                self._alert(sign, "late", f"it shows the amount of {late_s:.0f} s ago")
             else:
                 self._alert(sign, "", "")
             if said or sign.shown != sign.wanted:

@@ -76,7 +76,7 @@ def bridge(config: Config, site: str) -> str:
             orders = [f"cmd/{name_of(kind)}" for kind in (ShowAmount, Announce)]
             there += [display_topic(own, display, order) for order in orders]
             here += [display_topic(own, display, f"{order}/result") for order in orders]
-    here.append(edge_topic(site, "+", "availability"))  # last: then the owner asks for what it missed
+    here.append(edge_topic(site, "+", "availability"))  # last: then the owner requests the missed messages
     here, there = list(dict.fromkeys(here)), list(dict.fromkeys(there))
     head = f"""\
 # The bridge of the brokers of {own} and {site}, for the jackpots that {own} keeps. Goes to the broker of {own}, as
@@ -88,7 +88,7 @@ bridge_cafile /etc/mosquitto/ca_certificates/{site}.crt
 remote_username feltd-{own}
 remote_password change-me
 remote_clientid feltd-{own}
-# What either broker could not send yet waits for the other one; what does not find room is replayed from the journals.
+# Messages that a broker could not send yet wait in its queue; those that do not fit are replayed from the journals.
 cleansession false
 bridge_protocol_version mqttv311
 restart_timeout 1 30

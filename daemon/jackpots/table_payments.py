@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["forget_payments", "settle_payments", "take_back_payment", "take_payment"]
 
 KEPT_PAYMENTS = 10
-"""Remembered payments of each table. A forgotten payment stays valid."""
+"""Kept payments of each table. A dropped payment stays valid."""
 AT_TABLE = "paid at the table with the payment key"
 
 
@@ -33,7 +33,7 @@ def take_payment(draft: "Draft", table: str, payment: Payment) -> None:
 
 
 def forget_payments(draft: "Draft", table: str) -> None:
-    """Forget the keys of an edge with a new journal, whose numbers begin again."""
+    """Drop the keys of an edge with a new journal, whose numbers begin again."""
     draft.table(table, payments=())
     for name, known in draft.book.rounds.items():
         if known.table == table:

@@ -552,7 +552,7 @@ def test_a_sign_that_is_slow_is_an_alert_until_it_follows(tmp_path: Path) -> Non
             for _ in range(30):
                 one.event(JackpotContributed("hall", 200, 1))
                 await asyncio.sleep(1)
-            assert b"it shows what it was" in edge.retained[alert]
+            assert b"it shows the amount of" in edge.retained[alert]
             slowly = False
             for _ in range(10):
                 one.event(JackpotContributed("hall", 200, 1))
