@@ -218,7 +218,7 @@ class SiteState:
     async def publish(self, topic: str, payload: bytes) -> None:
         """Publish on the same connection. Raises BrokerLost."""
         if self._session is None:
-            raise BrokerLost("the broker is not there")
+            raise BrokerLost("the broker is not connected")
         await self._session.publish(topic, payload)
 
     @property
@@ -458,7 +458,7 @@ class SiteState:
                 self._silent(edge, silent=True)
 
     def _silent(self, edge: EdgeView, *, silent: bool) -> None:
-        """Show the tables and devices of a silent process as unknown."""
+        """Show the tables and devices of a process without heartbeat as unknown."""
         edge.silent = silent
         for device in self.devices.values():
             if device.meta.edge == edge.name:
@@ -649,7 +649,7 @@ class SiteState:
             self._notify_of(table, "tile")
 
     def _lags(self, state: RoundState, stand: RoundState) -> bool:
-        """Whether another rules process, which is online, has shown later events of the same table."""
+        """Whether another rules process, which is online, published a state after later events of the table."""
         behind = any(seq < stand.heard.get(journal, 0) for journal, seq in state.heard.items())
         return behind and state.rules != stand.rules and self.is_online(stand.rules)
 

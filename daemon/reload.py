@@ -111,7 +111,7 @@ class Reload:
         except BadConfig as error:
             mistakes = str(error).splitlines()
         if mistakes:
-            self._log.error("config.refused", mistakes=mistakes, remedy="the configuration of before is used on")
+            self._log.error("config.refused", mistakes=mistakes, remedy="the previous configuration stays in use")
             return None
         fixed = [name for name in (*AT_START, self._section) if getattr(new, name) != getattr(now, name)]
         if fixed:

@@ -4,7 +4,7 @@ Their events come from the backbone of the site, in the order of its stream; a g
 Each process publishes its verdicts under ids made of the events, so that a reader has each verdict once. Messages
 without such an id (retained states, answers to wagers) are published only by the first online process, by name. The
 others' verdicts are read back and compared: if two rules processes publish different verdicts for one event, an alert
-stands until a person ends it.
+is open until a person ends it.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ DISAGREE: Final = "results.disagree"
 SHARED: Final = ("round/state", "round/result", "alert/round-suspended")
 """Topics below a table that only the first of several rules processes retains."""
 KEPT: Final = 200
-"""The number of verdicts of a table that can be compared; older ones are forgotten."""
+"""The number of verdicts of a table that can be compared; older ones are dropped."""
 COMPARE_S: Final = 1.0
 
 K = TypeVar("K")
@@ -107,7 +107,7 @@ class Agreement:
         self._ours: dict[str, OrderedDict[str, tuple[int, bytes]]] = {}
         """By table and cause the seq of our row and the digest of its content."""
         self._forgotten: dict[Source, int] = {}
-        """By stream of events the seq up to which our verdicts are forgotten."""
+        """By stream of events the seq up to which our verdicts were dropped."""
         self._theirs: dict[str, deque[_Theirs]] = {}
         for table in tables:
             last = journal.last(table)
@@ -263,7 +263,7 @@ class Replica:
             self._places[RESULTS] = _Place(made, last)
 
         def behind(stream: str) -> Callable[[str, int], int]:
-            new = {EVENTS: 0, RESULTS: None}[stream]  # results before the first start are not ours to compare
+            new = {EVENTS: 0, RESULTS: None}[stream]  # results before the first start are not compared
 
             def position(made: str, newest: int) -> int:
                 place = self._places[stream]

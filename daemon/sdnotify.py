@@ -1,4 +1,4 @@
-"""Notifications to systemd (sd_notify(3)): ready, alive, stopping. None is sent without systemd."""
+"""Notifications to systemd (sd_notify(3)): ready, running, stopping. None is sent without systemd."""
 
 import asyncio
 import os

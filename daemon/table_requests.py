@@ -1,4 +1,4 @@
-"""What the console asks of `feltd table answer`, and its answers: a change of a table is checked, shown and made there.
+"""The console's requests to `feltd table answer`, which checks, shows and makes changes of tables, and the answers.
 
 The console may neither read keys nor write the configuration nor open a port. It asks over a Unix socket that its user
 alone may open; systemd starts the command, as root, for each connection (`feltd-change.socket`). One request and one
@@ -31,7 +31,7 @@ class Device(Struct, frozen=True):
 
 
 class Wanted(Struct, frozen=True):
-    """A table as it is to be, whole; of one that is removed the name counts. Options as they were typed."""
+    """The whole table after the change; of a removal only the name is used. Options as they were typed."""
 
     act: Literal["add", "change", "remove"]
     name: str
@@ -42,7 +42,7 @@ class Wanted(Struct, frozen=True):
 
 
 class Look(Struct, frozen=True, tag="look"):
-    """Which tables the file has, and what is plugged in."""
+    """List the tables of the file and the ports."""
 
 
 class Plan(Struct, frozen=True, tag="plan"):
@@ -117,7 +117,7 @@ Response = Seen | Planned | Made | Refused
 
 
 class CannotAsk(Exception):
-    """Nobody answers at the socket. Whether a change was made is unknown where `Make` was asked."""
+    """No answer came from the socket. After a `Make` it is unknown whether the change was made."""
 
 
 async def ask(request: Request) -> Response:

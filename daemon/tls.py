@@ -9,5 +9,5 @@ def client_context(ca_file: str, certificate: str = "", key: str = "") -> ssl.SS
     """A context that trusts only `ca_file` and presents `certificate`. Raises OSError, which includes ssl.SSLError."""
     context = ssl.create_default_context(cafile=ca_file)
     if certificate:
-        context.load_cert_chain(certificate, key, password=lambda: "")  # otherwise OpenSSL asks on the terminal
+        context.load_cert_chain(certificate, key, password=lambda: "")  # otherwise OpenSSL prompts on the terminal
     return context

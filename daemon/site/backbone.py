@@ -26,7 +26,7 @@ AGAIN_S = 1.0
 
 
 class NotConfirmed(Exception):
-    """The backbone did not confirm a message. `answered`: the backbone refused it; the message says why."""
+    """The backbone did not confirm a message. `answered`: the backbone refused it; the message gives the reason."""
 
     def __init__(self, reason: str, *, answered: bool) -> None:
         """`reason` is for people."""
@@ -112,7 +112,7 @@ class Connection:
         await self._up.wait()
 
     async def publish(self, subject: str, id_: str, payload: bytes) -> bool:
-        """Return when a quorum has the message on its disks; whether it was there already. Raises NotConfirmed."""
+        """Return when a quorum has the message on its disks; whether it was stored before. Raises NotConfirmed."""
         try:
             async with asyncio.timeout(ACK_S):
                 await self._up.wait()
@@ -120,7 +120,7 @@ class Connection:
         except nats.js.errors.APIError as error:
             raise NotConfirmed(f"stream of {subject}: {error.description or error}", answered=True) from error
         except nats.errors.MaxPayloadError as error:
-            text = f"a message of {len(payload)} bytes is longer than the nodes take: write max_payload: 2MB there"
+            text = f"a message of {len(payload)} bytes is longer than the nodes accept: write max_payload: 2MB there"
             raise NotConfirmed(text, answered=True) from error
         except (
             nats.errors.Error,

@@ -31,7 +31,7 @@ __all__ = ["Forwarder", "payload_of"]
 
 PAGE = 500
 LOOK_S = 0.2
-"""Seconds between two looks at a journal without new rows."""
+"""Seconds between two reads of a journal without new rows."""
 AGAIN_S = 0.2
 AWAY_S = 10.0
 """Seconds without a confirmation: longer than an election."""

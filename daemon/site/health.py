@@ -99,7 +99,7 @@ def _of_node(node: Node) -> list[Finding]:
     if version < LEAST_VERSION:
         least = ".".join(map(str, LEAST_VERSION))
         found.append(
-            Finding(where, f"version {node.version}: it may lose what it confirmed", f"install {least} or newer")
+            Finding(where, f"version {node.version}: it may lose confirmed messages", f"install {least} or newer")
         )
     if not node.syncs:
         text = "it confirms messages before they are on its disk"
@@ -118,17 +118,17 @@ def _of_node(node: Node) -> list[Finding]:
 def _of_stream(wanted: Stream, there: StreamFacts | None) -> list[Finding]:
     where, remedy = f"stream {wanted.name}", "feltd site init"
     if there is None:
-        return [Finding(where, "it is not there", remedy)]
+        return [Finding(where, "it does not exist", remedy)]
     wrong = []
     if there.replicas < REPLICAS:
         wrong.append(f"{there.replicas} copies and not {REPLICAS}")
     if there.in_memory:
         wrong.append("kept in memory")
     if there.forgets_new:
-        wrong.append("it forgets old rows where it must refuse new ones (discard)")
+        wrong.append("it deletes old rows where it must refuse new ones (discard)")
     if there.remembers_ids_s < DUPLICATES_S:
         wrong.append(
-            f"it remembers message ids for {there.remembers_ids_s:g} s and not {DUPLICATES_S:g} (duplicate_window)"
+            f"it keeps message ids for {there.remembers_ids_s:g} s and not {DUPLICATES_S:g} (duplicate_window)"
         )
     if there.subjects != wanted.subjects:
         wrong.append(f"subjects {', '.join(there.subjects)}")
@@ -220,7 +220,7 @@ async def make_streams(config: Config, events_gb: int) -> list[str]:
                 lines.append(f"stream {one.name}: made, {REPLICAS} copies, {one.keep.days} days")
             else:
                 await jetstream.update_stream(settings)
-                lines.append(f"stream {one.name}: was there")
+                lines.append(f"stream {one.name}: existed")
     finally:
         await connection.close()
     return lines

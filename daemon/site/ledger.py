@@ -25,7 +25,7 @@ __all__ = ["Ledger", "Store", "migrate"]
 
 AHEAD = timedelta(days=31)
 CLOSED = timedelta(days=2)
-"""A day of play is over then wherever the clocks of the house hang."""
+"""A day of play is over then in every time zone."""
 ROLL_UP_S = 900.0
 _LOCK = 7206537
 

@@ -30,7 +30,7 @@ FETCH_S = 2.0
 class Batch(Struct, frozen=True):
     """Messages of a stream that follow each other; `last` is the number of the newest. `made`: when the stream was.
 
-    `late`: the last of these was stored before the reading began. A batch without messages says that nothing waits.
+    `late`: the last of these was stored before the reading began. A batch without messages means that nothing waits.
     `complete_until`: all messages that were stored before it were read.
     """
 

@@ -91,7 +91,7 @@ class Played(Struct, frozen=True):
 
 
 class NoReport(Exception):
-    """PostgreSQL is away or refuses; the message is its own."""
+    """PostgreSQL does not answer, or refuses; the message is its own."""
 
 
 class TooSlow(NoReport):

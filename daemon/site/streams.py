@@ -33,7 +33,7 @@ ADM: Final = "ADM"
 _WORDS: Final = {EV: "ev", RES: "res", ADM: "adm"}
 REPLICAS: Final = 3
 DUPLICATES_S: Final = 600.0
-"""Seconds for which a stream remembers message ids. It only saves work: `seq` and the ledger's keys are the
+"""Seconds for which a stream keeps message ids. It only saves work: `seq` and the ledger's keys are the
 guarantee.
 """
 LEAST_VERSION: Final = (2, 12, 3)

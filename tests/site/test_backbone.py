@@ -58,7 +58,7 @@ def written(folder: Path, nodes: Nodes, more: str = "one_machine = true") -> Pat
 
 def test_the_streams_are_made_and_a_second_time_nothing_changes(tmp_path: Path, nodes: Nodes) -> None:
     path = written(tmp_path, nodes)
-    for said in ("made, 3 copies", "was there"):
+    for said in ("made, 3 copies", "existed"):
         ran = CliRunner().invoke(main, ["site", "init", "-c", str(path), "--events-gb", "1"])
         assert ran.exit_code == 0, ran.output
         assert ran.output.count(said) == 3
@@ -87,7 +87,7 @@ def test_a_backbone_that_may_lose_rows_is_refused(tmp_path: Path, nodes: Nodes) 
         said = [str(one) for one in health.findings(asyncio.run(health.measured(load(written(tmp_path, lazy)))))]
         assert any("1 copies and not 3" in one for one in said)
         assert any("message ids for 1 s and not 600" in one for one in said)
-        assert any("stream RES" in one and "it is not there" in one for one in said)
+        assert any("stream RES" in one and "it does not exist" in one for one in said)
 
 
 def test_a_node_syncs_for_each_message_that_it_confirms_and_by_default_for_none(tmp_path: Path) -> None:
