@@ -294,7 +294,7 @@ def make_app(console: ConsoleProcess) -> Starlette:
         detail = error.detail
         if detail in words.catalog("en"):
             detail = words.say(context.lang(request), detail)
-        elif detail == HTTPStatus(error.status_code).phrase:  # in English; the title says it
+        elif detail == HTTPStatus(error.status_code).phrase:  # in English; the title of the page names the error
             detail = ""
         return context.page(request, "error.html", error.status_code, code=error.status_code, detail=detail)
 
@@ -387,7 +387,7 @@ def _bound(console: Console) -> socket.socket:
         listening.bind((console.listen, console.port))
     except (OSError, UnicodeError) as error:
         listening.close()
-        said = error.strerror if isinstance(error, OSError) else "no name of a computer"
+        said = error.strerror if isinstance(error, OSError) else "not a valid host name"
         remedy = "take an address of this computer and a port that is free, under [console]"
         raise CannotListen(f"console.listen: {console.listen}:{console.port}: {said}; {remedy}") from error
     return listening
@@ -479,7 +479,7 @@ async def serve(
             server_header=False,
             http=front_server.HeaderTimeoutProtocol,
             ws="none",
-            proxy_headers=False,  # ours is more careful: `Forwarded`
+            proxy_headers=False,  # `Forwarded` does this, and checks the address
             timeout_graceful_shutdown=SHUTDOWN_GRACE_S,
             ssl_certfile=console.certificate or None,
             ssl_keyfile=console.key or None,

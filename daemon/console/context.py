@@ -251,7 +251,7 @@ class ConsoleContext:
 
 
 def _code(text: str) -> Markup:
-    """A sentence in which `names` stand between backticks, as HTML."""
+    """A sentence with `names` between backticks, as HTML."""
     return Markup(re.sub("`([^`]*)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped here
 
 

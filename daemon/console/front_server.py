@@ -40,12 +40,12 @@ MOST_OF_KNOWN = 300
 MOST_OF_ADDRESS = 64
 MOST_OF_NETWORK = 225
 MOST_UNKNOWN = 450
-# Number of remembered addresses from which somebody signed in.
+# Number of kept addresses from which somebody signed in.
 MOST_REMEMBERED = 1000
 # Bytes that asyncio allocates per TLS connection: one record. The default of 256 KiB would be 150 MiB for all.
 TLS_BUFFER_BYTES = 16 * 1024
 _Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
-_ELSEWHERE = "this console has another name: [console] url says which, and should say what people type\n"
+_ELSEWHERE = "this console has another host name: the one in [console] url, which must be the one that people type\n"
 
 
 def names_of(console: Console) -> frozenset[str]:
@@ -97,7 +97,7 @@ def _is_address(name: str) -> bool:
 class Forwarded:
     """Takes the client address from X-Forwarded-For, only from configured proxies; others could forge it.
 
-    Each proxy appends the address that it saw; earlier entries are unverified. If the entry is no address, the proxy
+    Each proxy appends the address of its client; earlier entries are unverified. If the entry is no address, the proxy
     itself counts as the client.
     """
 
@@ -172,7 +172,7 @@ class ConnectionLimiter(socket.socket):
             self._known.popitem(last=False)
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """The next accepted connection. A refused one is closed and looks like one that the client closed."""
+        """The next accepted connection. Raises ConnectionAbortedError for a refused one, as if the client closed it."""
         connection, address = super().accept()
         self._connections = {peer: one for peer, one in self._connections.items() if one.fileno() >= 0}
         self._without_request = {peer: one for peer, one in self._without_request.items() if one.fileno() >= 0}

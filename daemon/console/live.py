@@ -1,6 +1,6 @@
 """Live pages: fragments of HTML, pushed as server-sent events when their content has changed.
 
-A page names its fragments. Changes within PAUSE are rendered once for all viewers who see the same (`Fragment`). A slow
+A page names its fragments. Changes within PAUSE are rendered once for equal viewers (`Fragment`). A slow
 browser has at most one message waiting; the fragments it missed are rendered again when it reads.
 """
 
@@ -256,7 +256,7 @@ class Live:
             except Gone:
                 html = ""
             except KeyError:
-                continue  # not known yet, after a start
+                continue  # not received yet, after a start
             if stream.sent.get(name) == (drawn := _mark(html)):
                 continue
             stream.sent[name] = drawn

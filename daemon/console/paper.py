@@ -69,7 +69,7 @@ class Paper(Struct, frozen=True):
 
 
 class NotMade(Exception):
-    """The PDF could not be made. The message says why."""
+    """The PDF could not be made. The message gives the reason."""
 
 
 class Busy(NotMade):

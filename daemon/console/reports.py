@@ -391,7 +391,7 @@ class Printer:
 
     def _part(self, key: str, report: Period, belongs: Any) -> list[Block]:
         some = [one for one in report.rounds if belongs(one)]
-        if not some and not report.of_all:  # a part of the rounds does not show the others
+        if not some and not report.of_all:  # the rounds of such a kind may be among those left out
             return []
         rows = [
             (

@@ -93,7 +93,7 @@ class Duty(Struct, frozen=True):
 
 
 class Chip(Struct, frozen=True):
-    """A result in a word or a number, with its colour; `void` stands for itself."""
+    """A result in a word or a number; `kind`: its colour, or `void`."""
 
     text: str
     kind: str = ""

@@ -832,7 +832,7 @@ def test_a_wrong_driver_link_or_game_is_named_with_its_line(
     [
         ("ftp://x", "its url must begin with http:// or https://"),
         ("https://u:p@x/", "no user or password belongs into its url"),
-        ("http://[", "its url is none"),
+        ("http://[", "its url is invalid"),
         ("http://x/ y", "must be written in ASCII"),
     ],
 )

@@ -146,7 +146,7 @@ def test_the_page_s_bundle_opens_no_journal_and_says_so(tmp_path: Path, monkeypa
     files = made(tmp_path, config, given_)
     assert not [name for name in files if name.startswith(("journal-", "captures"))]
     assert b"KH" not in files["log-edge.log.txt"]
-    assert "`sudo feltd bundle` has them" in "".join(json.loads(files["manifest.json"])["notes"])
+    assert "`sudo feltd bundle` includes them" in "".join(json.loads(files["manifest.json"])["notes"])
 
 
 def test_the_command_makes_the_bundle_with_the_journals(tmp_path: Path) -> None:

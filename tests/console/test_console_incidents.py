@@ -540,13 +540,13 @@ def test_incident_without_a_source_is_closed_by_hand(store: Store) -> None:
     incidents.on_alert(("gone-1", "x"), JAM, later(-100))
     incidents.on_alert(KEY, JAM, later(-100))
     incidents = Incidents(store)
-    with pytest.raises(NotOpen, match="cannot be known"):
+    with pytest.raises(NotOpen, match="state is unknown"):
         incidents.close(1, "ana", "table taken away", T0)
     incidents.look(floor, T0)
     incidents.on_alert(KEY, JAM, T0)
     incidents.look(floor, later(600))
     assert len(incidents.open(later(600))) == 2
-    with pytest.raises(NotOpen, match="still so"):
+    with pytest.raises(NotOpen, match="cause persists"):
         incidents.close(2, "ana", "", later(601))
     one = incidents.close(1, "ana", "table taken away", later(601))
     assert (one.state, one.by, one.note, one.ended) == ("resolved", "ana", "table taken away", later(601))
@@ -570,7 +570,7 @@ def test_an_alarm_of_fairness_that_stands_is_not_closed_by_hand(store: Store) ->
         assert not incidents.closable(only(incidents, later(seconds)))
     del floor.edges["wheel-1"]
     incidents.look(floor, later(30))
-    with pytest.raises(NotOpen, match="still so"):
+    with pytest.raises(NotOpen, match="cause persists"):
         incidents.close(1, "ana", "", later(31))
 
 
@@ -682,7 +682,7 @@ def test_an_edge_that_must_be_there_is_missed_though_it_was_cleared(store: Store
     for seconds in range(1, 30):
         incidents.look(floor, later(seconds))
     assert only(incidents, later(30)).code == "edge.offline"
-    with pytest.raises(NotOpen, match="still so"):
+    with pytest.raises(NotOpen, match="cause persists"):
         incidents.close(1, "ana", "", later(30))
 
 

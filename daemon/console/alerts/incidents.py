@@ -2,7 +2,7 @@
 
 An alert on the broker opens an incident; repeated reports continue it, and an alert that returns soon after its end
 reopens it and is counted. An acknowledgement covers only what the page showed: a warning that becomes an error, or
-another trouble under the same code, is open again. The console adds alerts that only it can see: the broker lost, an
+another trouble under the same code, is open again. The console adds alerts that only it can raise: the broker lost, an
 edge offline, a growing backlog. A missing alert alone ends no incident: after a reconnection it has ended only if the
 process that owns it is online and has repeated its alerts.
 
@@ -66,9 +66,9 @@ class Notifier(Protocol):
     """Sends incidents to others; daemon/console/alerts/webhooks.py implements it. Only `write` writes to the store."""
 
     def follow(self, incident: Incident, *, hidden: bool, settled: bool, ahead: Collection[str], now: datetime) -> None:
-        """Take the present state of an incident. The notifier remembers what it sent before.
+        """Take the present state of an incident. The notifier keeps what it sent before.
 
-        `ahead`: the severities of the incidents that stand before it at its table.
+        `ahead`: the severities of the incidents that come before it at its table.
         """
         ...
 
@@ -132,7 +132,7 @@ class Incidents:
         self._said: set[AlertKey] = set()
         """The alerts on the broker, as far as they came in this connection."""
         self._closable: frozenset[int] = frozenset()
-        """The incidents that could be closed by hand at the last look."""
+        """The incidents that could be closed by hand at the last `look`."""
         self._hiding: tuple[int, ...] = ()
         self.version = 0
         """Changes whenever pages must be updated."""
@@ -187,7 +187,9 @@ class Incidents:
             return
         if len(self._open) >= MOST_OPEN:
             if not self._full:
-                self._log.error("incidents.full", open=MOST_OPEN, remedy="somebody fills the broker with alerts")
+                self._log.error(
+                    "incidents.full", open=MOST_OPEN, remedy="stop the client that publishes so many alerts"
+                )
             self._full = True
             return
         self._full = False
@@ -232,7 +234,7 @@ class Incidents:
     def _is_news(self, one: Incident, new: Incident, since: datetime | None) -> bool:
         """Whether `new` is unknown to the person who acknowledged `one`.
 
-        If its time came to an earlier process, it is news only if that time is later than the acknowledgement. Alerts
+        If an earlier process received its time, it is news only if that time is later than the acknowledgement. Alerts
         without a time are compared by round and text, without the figures in it, which change often.
         """
         if new.code != one.code or (one.severity, new.severity) == ("warning", "error"):
@@ -257,7 +259,7 @@ class Incidents:
         return hashlib.sha256("\n".join(shown).encode(errors="replace")).hexdigest()[:16]
 
     def may_acknowledge(self, n: int, seen: str | None = None) -> Incident:
-        """The incident, if it is still what was `seen`. Raises NotOpen."""
+        """The incident, if it has not changed since `seen`. Raises NotOpen."""
         one = self._open_by_number(n)
         if one.state == "acknowledged":
             raise NotOpen("alerts.faster", f"{one.by} was faster", by=one.by)
@@ -336,7 +338,7 @@ class Incidents:
         """The incident, if it may be closed by hand. Raises NotOpen."""
         one = self._open_by_number(n)
         if not self.closable(one):
-            raise NotOpen("alerts.still_so", "it is still so, or that cannot be known now")
+            raise NotOpen("alerts.still_so", "the cause persists, or its state is unknown")
         return one
 
     def closable(self, one: Incident) -> bool:
@@ -351,7 +353,7 @@ class Incidents:
     def close(self, n: int, by: str, note: str, now: datetime) -> Incident:
         """End by hand an incident of a removed table or edge, which would never end. Raises NotOpen, BadStore.
 
-        Alerts that are on the broker, or that the console itself sees, cannot be closed.
+        Alerts that are on the broker, or that the console itself raises, cannot be closed.
         """
         one = self.may_close(n)
         self._open[one.key] = replace(one, by=by, acknowledged=now, note=note[:LONGEST_TEXT])
@@ -379,7 +381,7 @@ class Incidents:
         if not (table or device or code):
             raise NotOpen("alerts.silence_what", "a silence names a table, a device or a code")
         if not why.strip():
-            raise NotOpen("alerts.silence_why", "a silence says why")
+            raise NotOpen("alerts.silence_why", "a silence needs a reason")
         if len(self.silences(now)) >= MOST_SILENCES:
             raise NotOpen("alerts.silence_many", f"there are {MOST_SILENCES} silences already")
 
@@ -440,7 +442,7 @@ class Incidents:
 
     @property
     def hiding(self) -> tuple[int, ...]:
-        """The numbers of the silences of the last look."""
+        """The numbers of the silences of the last `look`."""
         return self._hiding
 
     def open(self, now: datetime, table: str | None = None) -> list[Shown]:
@@ -561,7 +563,7 @@ class Incidents:
         self._try_to_write()
 
     def _follow(self, one: Incident, now: datetime) -> None:
-        """Inform the notifier of a changed incident, and of the others of its table, which may now stand first."""
+        """Inform the notifier of a changed incident, and of the others of its table, which may now be first."""
         if self._notifier is not None:
             if one.state == "resolved":
                 self._follow_ended(self._notifier, one, now)

@@ -1,8 +1,8 @@
-"""For monitoring: /metrics for Prometheus, /healthz (alive) and /readyz (ready).
+"""For monitoring: /metrics for Prometheus, /healthz (running) and /readyz (ready).
 
 Each figure is read from the site on request; unknown figures are left out instead of given as zero.
 Labels are names of the floor (tables, devices, edges, pools) and of webhooks, and fixed words; the site bounds how many
-names of the floor it knows.
+names of the floor it keeps.
 """
 
 import importlib.metadata
@@ -107,7 +107,7 @@ class Metrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """All metrics except those of the process."""
-        info = GaugeMetricFamily("feltd_build_info", "Which program this is.", labels=["version", "python"])
+        info = GaugeMetricFamily("feltd_build_info", "Versions of feltd and of Python.", labels=["version", "python"])
         info.add_metric([importlib.metadata.version("feltd"), platform.python_version()], 1)
         yield info
         yield from self._broker()
@@ -119,16 +119,16 @@ class Metrics(Collector):
         yield from self._console()
 
     def _broker(self) -> Iterator[Metric]:
-        yield _gauge("feltd_broker_connected", "Whether the console has the broker.", self._site.connected)
+        yield _gauge("feltd_broker_connected", "Whether the console is connected to the broker.", self._site.connected)
         yield _counter("feltd_mqtt_messages", "Messages that the console received.", self._site.messages)
-        yield _counter("feltd_mqtt_refused", "Of them, those nobody could read.", self._site.refused)
+        yield _counter("feltd_mqtt_refused", "Of them, those that could not be read.", self._site.refused)
         yield _gauge("feltd_replay_gaps", "Tables some of whose verdicts are missing now.", self._figures.gaps())
 
     def _edges(self) -> Iterator[Metric]:
         def of(name: str, text: str) -> GaugeMetricFamily:
             return GaugeMetricFamily(name, text, labels=["edge"])
 
-        online = of("feltd_edge_online", "Whether an edge, or the rules, is online, where the broker says so.")
+        online = of("feltd_edge_online", "Whether an edge, or the rules, is online, where that is known.")
         age = of("feltd_edge_health_age_seconds", "How old an edge's health is.")
         depth = of("feltd_edge_outbox_depth", "Events that wait for the broker.")
         wait = of("feltd_edge_outbox_age_seconds", "How long the oldest event has waited for the broker.")
@@ -159,7 +159,7 @@ class Metrics(Collector):
             "Whether a device answers, where that is known.",
             labels=["table", "device", "driver"],
         )
-        lamps = GaugeMetricFamily("feltd_devices", "Devices by what their lamp shows.", labels=["lamp"])
+        lamps = GaugeMetricFamily("feltd_devices", "Devices by the colour of their lamp.", labels=["lamp"])
         counts = dict.fromkeys(LAMPS, 0)
         for (table, name), device in self._site.devices.items():
             if not device.there:
@@ -212,9 +212,9 @@ class Metrics(Collector):
             begun.add_metric([severity], count)
         waiting = GaugeMetricFamily("feltd_webhook_waiting", "Messages that wait for a receiver.", labels=["webhook"])
         age = GaugeMetricFamily("feltd_webhook_age_seconds", "How long the oldest has waited.", labels=["webhook"])
-        sent = CounterMetricFamily("feltd_webhook_sent", "Messages a receiver took.", labels=["webhook"])
-        failed = CounterMetricFamily("feltd_webhook_failed", "Tries that a receiver did not take.", labels=["webhook"])
-        dropped = CounterMetricFamily("feltd_webhook_dropped", "Messages too many, and dropped.", labels=["webhook"])
+        sent = CounterMetricFamily("feltd_webhook_sent", "Messages that a receiver accepted.", labels=["webhook"])
+        failed = CounterMetricFamily("feltd_webhook_failed", "Attempts that failed.", labels=["webhook"])
+        dropped = CounterMetricFamily("feltd_webhook_dropped", "Messages dropped above the limit.", labels=["webhook"])
         for hook in self._webhooks.counts():
             waiting.add_metric([hook.name], hook.waiting)
             age.add_metric([hook.name], hook.age)
@@ -229,9 +229,9 @@ class Metrics(Collector):
         def of(name: str, text: str, *more: str) -> GaugeMetricFamily:
             return GaugeMetricFamily(name, text, labels=["pool", *more])
 
-        level = of("feltd_jackpot_level", "What a pool shows.", "currency")
+        level = of("feltd_jackpot_level", "The displayed amount of a pool.", "currency")
         hidden = of("feltd_jackpot_hidden", "The reserve of a pool.", "currency")
-        overflow = of("feltd_jackpot_overflow", "What came in above the limit of a pool.", "currency")
+        overflow = of("feltd_jackpot_overflow", "The amount above the limit of a pool.", "currency")
         paid_in = of("feltd_jackpot_contributed", "Bets on a pool, less those returned.", "currency")
         balanced = of("feltd_jackpot_balanced", "Whether the entries of a pool agree, as far as they were received.")
         missing = of("feltd_jackpot_entries_missing", "Entries of a pool that were not received yet.")
@@ -259,8 +259,8 @@ class Metrics(Collector):
 
     def _console(self) -> Iterator[Metric]:
         figures = self._figures
-        yield _gauge("feltd_console_sessions", "Sessions of people that go on.", figures.sessions())
-        yield _gauge("feltd_console_streams", "Pages that are looked at.", figures.streams())
+        yield _gauge("feltd_console_sessions", "Open sessions of people.", figures.sessions())
+        yield _gauge("feltd_console_streams", "Open pages.", figures.streams())
         yield _gauge("feltd_console_loop_lag_seconds", "By how much the console's loop was late.", figures.lag())
         yield _gauge("feltd_console_disk_free_bytes", "Room where the console's store is.", figures.disk_free())
 
@@ -281,7 +281,7 @@ class Ready:
     """Whether the console is ready: it has the broker, its store, and the retained messages."""
 
     def __init__(self, site: SiteState, incidents: Incidents, store: Store, now: Callable[[], datetime]) -> None:
-        """`incidents` know since when the broker is connected. Raises BadStore."""
+        """`incidents` has the time since when the broker is connected. Raises BadStore."""
         self._site = site
         self._incidents = incidents
         self._store = store

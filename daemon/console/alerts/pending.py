@@ -1,8 +1,8 @@
 """Delays between the broker's alerts and incidents: each kind begins after its pending time, and ends with a delay.
 
-A device that is away for a second, as after its edge hung, is no incident; its lamp shows it at once. While an edge is
-offline or hangs, its devices belong to the incident of the edge: their alerts wait until the edge is back, and then for
-their pending time. An alert that comes back within the keep-firing time is the same one.
+A device that is offline for a second, as after its edge hung, is no incident; its lamp shows it at once. While an edge
+is offline or hangs, its devices belong to the incident of the edge: their alerts wait until the edge is back, and then
+for their pending time. An alert that comes back within the keep-firing time is the same one.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ __all__ = ["KEEP_FIRING", "NEVER_SEEN", "PENDING", "Pending", "devices_inside", 
 PENDING: Final[Mapping[str, timedelta]] = {"device.offline": timedelta(seconds=4)}
 """By code, how long an alert must be open before its incident begins. Other codes begin at once."""
 NEVER_SEEN: Final = timedelta(seconds=20)
-"""The pending time of a device that was not seen since its edge started: it may be starting as well."""
+"""The pending time of a device that has not answered since its edge started: it may be starting as well."""
 KEEP_FIRING: Final[Mapping[str, timedelta]] = {"device.offline": timedelta(seconds=4)}
 """By code, how long an alert must have ended before its incident ends."""
 MOST: Final = 5_000
@@ -34,7 +34,7 @@ def is_away(site: SiteView, table: str, device: str) -> bool:
 
 
 def devices_inside(site: SiteView, one: Incident) -> tuple[str, ...]:
-    """Of the incident of an edge that is away, its devices; none of another incident."""
+    """The devices of the edge, for the incident of an edge that is offline or hangs; otherwise none."""
     if one.code not in OFFLINE_EDGES:
         return ()
     return tuple(f"{table}/{name}" for (table, name), device in site.devices.items() if device.meta.edge == one.device)
@@ -76,7 +76,7 @@ class Pending:
 
     def look(self, now: datetime) -> None:
         """Begin and end what is due."""
-        if not self._site.connected:  # the broker repeats the standing alerts
+        if not self._site.connected:  # a new connection receives the open alerts again
             self._beginning.clear()
             return
         for key, due in list(self._ending.items()):

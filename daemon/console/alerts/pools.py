@@ -1,8 +1,8 @@
 """The console's own alerts about pools: books that do not balance or lack entries, documents that are too long, signs
 that lag, wins that wait too long.
 
-The jackpots process raises alerts, too; these also work if it is wrong or silent. Each is an incident at a
-table of the pool.
+The jackpots process raises alerts, too; these also work if it is wrong or sends nothing. Each is an incident
+at a table of the pool.
 """
 
 import asyncio

@@ -123,7 +123,7 @@ class ProcessWatch:
         """Whether the connection is old enough for a message of every process."""
         self._met: dict[str, _PeerStatus] = {}
         self._without_topics: frozenset[str] = frozenset()
-        """Edges with incidents but without topics: they were removed while the console was away."""
+        """Edges with incidents but without topics: they were removed while the console was offline."""
         self._dismissed: set[str] = set()
         """Those of them whose incident a person closed, until they send a message."""
         self._refused = 0
@@ -231,7 +231,7 @@ class ProcessWatch:
             yield from _between(("", f"{name}-offline"), alert, away and not single, online is True or single)
             alert = Alert(
                 code="rules.single",
-                text=f"rules process {name} is offline: the other of its tables resolves their rounds alone",
+                text=f"rules process {name} is offline: the other rules process resolves its rounds alone",
                 remedy=f"start it again before the other one fails. {FORGET} {name}",
                 severity="warning",
                 device=name,
@@ -325,7 +325,7 @@ def _disk(name: str, free: int) -> Iterator[Change]:
     alert = Alert(
         code="disk.full",
         text=f"the disk of {name} has {free / 1e9:.1f} GB left",
-        remedy="make room on that computer; at the end of it play stops rather than lose an event",
+        remedy="make room on that computer; when the disk is full, play stops so that no event is lost",
         severity=severity,
         device=name,
     )
@@ -337,11 +337,11 @@ def journal_room(share: float) -> Iterator[Change]:
     full = share >= 1
     alert = Alert(
         code="journal.full" if full else "journal.room",
-        text="the console's journal of actions has no room: pages can be read, nothing can be done"
+        text="the console's journal of actions has no room: pages can be read, no action is possible"
         if full
         else "the console's journal of actions has little room",
         remedy="give more room (limit_mb under [journal], or disk), or move closed files (*.000001.db …) to an "
-        "archive; with none left nothing can be done at the console",
+        "archive; when the journal is full, no action is possible at the console",
         severity="warning" if share < URGENT else "error",
         device=OURSELVES,
     )

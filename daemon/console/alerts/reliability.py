@@ -84,7 +84,7 @@ def units_of(
     lives: Mapping[AlertKey, Sequence[tuple[datetime, str]]],
     until: datetime,
 ) -> list[Unit]:
-    """The units of the devices that are there: a device with another serial number is another unit.
+    """The units of the present devices: a device with another serial number is another unit.
 
     `devices`: present kind, model and serial number. `lives`: the times from which each serial number was known. Only
     the last unit of a place has the model that its device reports now.

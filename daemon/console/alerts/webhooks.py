@@ -120,7 +120,7 @@ def host_of(number: int, text: str) -> str:
         url = urlsplit(text)
         host, _ = url.hostname or "", url.port
     except ValueError as error:
-        raise BadWebhook(f"console.webhook {number}: its url is none") from error
+        raise BadWebhook(f"console.webhook {number}: its url is invalid") from error
     if url.scheme not in ("http", "https") or not host:
         raise BadWebhook(f"console.webhook {number}: its url must begin with http:// or https:// and name a host")
     if url.username is not None:
@@ -132,7 +132,7 @@ def host_of(number: int, text: str) -> str:
         host.encode("idna")  # as the resolver does
     except UnicodeError as error:
         remedy = "each part between two dots has 1 to 63 characters"
-        raise BadWebhook(f"console.webhook {number}: the host in its url is no name; {remedy}") from error
+        raise BadWebhook(f"console.webhook {number}: the host in its url is not a valid name; {remedy}") from error
     return host
 
 
@@ -181,7 +181,7 @@ class Webhooks:
         timeout: float = TIMEOUT,
         inside: Callable[[Incident], Sequence[str]] = lambda _one: (),
     ) -> None:
-        """Read what was reported and what waits. `inside`: the devices that an incident stands for.
+        """Read what was reported and what waits. `inside`: the devices that an incident includes.
 
         Raises BadWebhook, BadStore.
         """
@@ -235,8 +235,8 @@ class Webhooks:
     def follow(self, incident: Incident, *, hidden: bool, settled: bool, ahead: Collection[str], now: datetime) -> None:
         """Report each state once, and again when the incident becomes worse, or another code as grave.
 
-        A hidden incident is not opened at a receiver, nor one behind another of its table that the receiver gets. An
-        incident opened there is also closed there.
+        A hidden incident is not opened at a receiver, nor one that comes after another of its table that the receiver
+        gets. An incident opened there is also closed there.
         """
         for hook in self._hooks:
             notified = hook.notified.get(incident.n)
@@ -427,11 +427,11 @@ class Webhooks:
         except (TimeoutError, httpx.TimeoutException) as error:
             raise _Failed(f"no answer within {self._timeout:g} s") from error
         except httpx.RemoteProtocolError as error:
-            raise _Failed("its answer was no HTTP") from error
+            raise _Failed("its answer was not HTTP") from error
         except httpx.TransportError as error:
             raise _Failed(_reason(error)) from error
         except (httpx.InvalidURL, ValueError) as error:  # an invalid host name
-            raise _Failed("its host is no name of a computer") from error
+            raise _Failed("its host is not a valid name") from error
         if not 200 <= status <= 299:
             raise _Failed(f"its answer was {status}")
 

@@ -51,7 +51,7 @@ T = TypeVar("T")
 PROVEN = timedelta(minutes=5)
 """The time for which a code of the second factor allows orders in a session."""
 MOST_PROVEN = 1000
-# At most two hashes run at once, 32 MiB each. A login beyond the waiting ones is asked to retry.
+# At most two hashes run at once, 32 MiB each. A login beyond the waiting ones is refused with a time to wait.
 _HASHING, _WAITING = 2, 8
 
 
@@ -246,7 +246,7 @@ class Access:
     def may_decide(self, user: User) -> str:
         """Why this user may not decide about money yet, as a key of the catalogs; "" where they may.
 
-        Users of an OpenID provider were proven by it, and their accounts cannot be changed here.
+        Users of an OpenID provider were authenticated by it, and their accounts cannot be changed here.
         """
         if user.kind == "outside":
             return ""
@@ -255,7 +255,7 @@ class Access:
         return "" if self.users.is_confirmed(user.name) else "access.needs_confirmation"
 
     def is_proven(self, user: User) -> bool:
-        """Whether the person at this session gave a code a short time ago, or is proven by an OpenID provider."""
+        """Whether the person at this session gave a code a short time ago, or an OpenID provider authenticated them."""
         until = self._proven.get(user.session)
         return user.kind == "outside" or (until is not None and self._now() < until)
 

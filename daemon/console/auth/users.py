@@ -49,7 +49,7 @@ Right: TypeAlias = Literal[
     "look",  # pit, table, device, fairness, alerts
     "deal",  # the dealer's page of a table
     "decide",  # void and correct rounds, state a series, confirm counts
-    "command",  # tell a device to do something
+    "command",  # send a command to a device
     "acknowledge",  # an incident
     "trace",  # the wire of a device
     "bundle",  # for support
@@ -145,7 +145,7 @@ class Hashed(Struct, frozen=True):
 
 
 def _scrypt(password: str, n: int, r: int, p: int, salt: bytes) -> bytes:
-    # The same letters may be typed in several ways; keyboards differ. 128·n·r bytes are needed, OpenSSL asks for more.
+    # The same letters may be typed in several ways; keyboards differ. 128·n·r bytes are needed, OpenSSL needs more.
     text = unicodedata.normalize("NFKC", password).encode(errors="surrogatepass")
     return hashlib.scrypt(text, salt=salt, n=n, r=r, p=p, maxmem=128 * n * r * p + 2**20, dklen=32)
 

@@ -156,7 +156,7 @@ class Moment(Struct, frozen=True):
 
 
 class Way(Struct, frozen=True):
-    """One way to end a doubt: the key, who presses it, and a word of advice ("" none)."""
+    """One way to end a doubt: the key, who presses it, and an advice ("" none)."""
 
     key: str
     supervisor: bool = False
@@ -299,7 +299,7 @@ def seats_taken(now: Moment) -> tuple[int, ...]:
 
 
 def live_actions(game: str, now: Moment) -> dict[int, tuple[str, ...]]:
-    """The possible decisions by seat; 0 stands for every seat."""
+    """The possible decisions by seat; 0 means every seat."""
     stud, blackjack = of_kind(StudPokerFacts, now.detail), of_kind(BlackjackFacts, now.detail)
     every = tuple(ACTIONS.values())
     if game == "blackjack" and now.phase == "suspended":  # a decision may be entered again where cards lie
@@ -349,7 +349,7 @@ def _poker_actions(now: Moment) -> dict[int, tuple[str, ...]]:
 
 
 def _chemin_actions(now: Moment) -> dict[int, tuple[str, ...]]:
-    """In a coup what punter and banker say, and what the dealer decides of it; before it who holds the bank."""
+    """The entries by seat: in a coup decisions and faults of punter and banker; before it bank, bids and bancos."""
     coup = of_kind(CheminFacts, now.detail)
     banker, offer, betting = coup.banker, coup.offer, now.phase in BETTING
     if now.phase in PLAYING:

@@ -40,7 +40,7 @@ __all__ = ["BadDealer", "By", "Full", "Other", "Outcome", "Press", "Pressed", "U
 RING = 256
 # Events that wait for the edge; a press may have several. Further presses are refused with a message to the dealer.
 MOST_WAITING = 1000
-# Idempotency keys: the last presses of each table whose ids are remembered.
+# Idempotency keys: the last presses of each table whose ids are kept.
 REMEMBERED = 2000
 BEAT = 1.0
 RETRY = 0.2
@@ -87,7 +87,7 @@ class Other(Exception):
 
 
 class BadDealer(Exception):
-    """[console.dealer] is invalid. The message says what to write."""
+    """[console.dealer] is invalid. The message gives the remedy."""
 
 
 class By(Struct, frozen=True):
@@ -377,7 +377,7 @@ class Unit:
         return []
 
     def _greeted(self, epoch: int, last: int, now: float) -> None:
-        """Handle a HELLO. An edge that does not know this unit begins at the next event: earlier ones are lost."""
+        """Handle a HELLO. An edge with another epoch of this unit begins at the next event: earlier ones are lost."""
         was = self._open
         if epoch != self._epoch or last >= self._next:
             self._open = False
@@ -563,7 +563,7 @@ class _Desk:
             said = act(self._loop.time())
         except (BadStore, sqlite3.Error) as error:
             if not self._failing:
-                self._log.error("store.failed", reason=str(error), remedy="what was pressed is kept; mend the disk")
+                self._log.error("store.failed", reason=str(error), remedy="stored presses are kept; mend the disk")
             self._failing = True
         else:
             self._failing = False

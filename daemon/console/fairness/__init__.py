@@ -1,5 +1,5 @@
 """Statistics of results, and their conclusions about devices.
 
 Called by: daemon/console/app.py and pages.
-May import: assets, auth, live, shapes, site and what stands below them.
+May import: assets, auth, live, shapes, site and the packages below them.
 """

@@ -55,7 +55,7 @@ from rules.facts import facts_of_result
 __all__ = ["Fairness"]
 
 FLUSH: Final = 2.0  # seconds of counts that a crash may lose
-EACH: Final = 5  # writes of counts for each look at the tests
+EACH: Final = 5  # writes of counts for each run of the tests
 WAITING: Final = 20_000  # rows that wait while the disk is not writable
 REMEMBERED: Final = 5_000  # events: the evidence of a result names them, and so its device
 
@@ -169,7 +169,7 @@ class Fairness:
         self._until = date.min
         self._foldable: list[tuple[str, str, str, int]] = []
         self._horizon = ""
-        """The day before which rounds were forgotten."""
+        """The day before which rounds were deleted."""
         self._lost = 0
 
     # ---- incoming results
@@ -215,7 +215,7 @@ class Fairness:
             self._written(say=True)
 
     def report_alarms(self, begin: Begin, end: End) -> None:
-        """Report each standing alarm at every call, and the end of each one reported, also before a restart."""
+        """Report each present alarm at every call, and the end of each one reported, also before a restart."""
         standing = {(alarm.table, alarm.name): alarm for alarm in self.alarms()}
         reported = set(self._db.execute("SELECT tbl, name FROM fair_alarm").fetchall())
         now = self._now()
@@ -372,7 +372,7 @@ class Fairness:
         return _Facts(device, self._life(table, device), day, counts, shoe, decks, order)
 
     def _teller(self, table: str, chart: str, evidence: Sequence[str]) -> str:
-        """The device that reported the result; where its event was not seen, the last that reported one."""
+        """The device that reported the result; where its event was not received, the last that reported one."""
         row = self._db.execute("SELECT device FROM fair_told WHERE tbl = ? AND chart = ?", (table, chart)).fetchone()
         device = next((self._recent[event] for event in reversed(evidence) if event in self._recent), "")
         if device and row is None:
@@ -420,7 +420,7 @@ class Fairness:
                 return "", 0
 
     def _standing(self, table: str, result: Result) -> str:
-        """The shoe that began before the round's events, where both were seen."""
+        """The shoe that began before the round's events, where both were received."""
         row = self._db.execute("SELECT shoe, edge, seq FROM fair_standing WHERE tbl = ?", (table,)).fetchone()
         first = result.evidence[0].split("/")[0].split(":") if result.evidence else []
         if row and len(first) == 3 and first[0] == row[1] and first[2].isdecimal() and int(first[2]) > row[2]:
@@ -621,7 +621,7 @@ class Fairness:
         ).fetchone()
         before, threshold = row or (0.0, self._next_threshold())
         if log_e > before:
-            # `run` reports a failed write; the next look repeats it.
+            # `run` reports a failed write; the next call repeats it.
             with contextlib.suppress(BadStore), self._store.write() as db:
                 db.execute(
                     "UPDATE fair_chart SET peak = ? WHERE tbl = ? AND chart = ? AND device = ? AND life = ?",
@@ -755,7 +755,7 @@ class Fairness:
     # ---- alarms
 
     def alarms(self) -> list[Alarm]:
-        """All standing alarms. Each call tests some of the changed charts; the test allows a look at any time."""
+        """All present alarms. Each call tests some of the changed charts; the test allows a look at any time."""
         for chart in list(self._changed)[:LOOKS]:
             self.test(chart)
             del self._changed[chart]

@@ -27,5 +27,5 @@ GAMES: Final[Mapping[str, ConsoleGame]] = _games()
 
 
 def family_of(ruleset: str) -> str:
-    """The family of a game; "" for one that the console does not know."""
+    """The family of a game; "" for one without data here."""
     return GAMES[ruleset].family if ruleset in GAMES else ""

@@ -1,4 +1,4 @@
-"""Chemin de fer: what the console knows of it."""
+"""The console's data of chemin de fer."""
 
 from typing import Final
 

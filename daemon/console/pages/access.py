@@ -150,7 +150,7 @@ class _Pages:
         token = self._users.token(secret)
         if token is None or token.role != "viewer":
             return RedirectResponse("/login", 303)
-        # With a request from another site a browser does not send our strict cookie, so a session would not be noticed.
+        # With a request from another site a browser does not send our strict cookie, so a session would not be found.
         if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             raise HTTPException(403)
         user = self._context.user(request)

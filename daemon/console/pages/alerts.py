@@ -63,7 +63,7 @@ class Watch:
         self._shown: dict[str, list[Shown | Silence]] = {}
         """By table, what its tile shows of incidents and silences."""
         self.lag = 0.0
-        """Seconds by which the loop was late, at the last look."""
+        """Seconds by which the loop was late, at the last `look`."""
         context.site.on_change.append(self._changed)
 
     def disk_free(self) -> int:
@@ -71,7 +71,7 @@ class Watch:
         return shutil.disk_usage(self._context.store.path.parent).free
 
     async def run(self) -> None:
-        """Look every second until cancelled."""
+        """Check the site every second until cancelled."""
         loop = asyncio.get_running_loop()
         while True:
             self.look()
@@ -80,7 +80,7 @@ class Watch:
             self.lag = max(loop.time() - due, 0.0)
 
     def look(self) -> None:
-        """Look now."""
+        """Check the site now."""
         context = self._context
         context.site.look_for_silence()
         self._pending.look(context.now())
@@ -93,7 +93,7 @@ class Watch:
         if context.incidents.hiding != self._hiding:
             self._hiding = context.incidents.hiding
             self._notify_tiles()
-            for table in context.site.tables:  # whose lamps may show otherwise
+            for table in context.site.tables:  # a silence changes the lamps of its devices
                 context.site.notify(f"table/{table}")
 
     def _changed(self, key: str) -> None:
@@ -153,7 +153,7 @@ class Line(Struct, frozen=True):
     people: tuple[str, ...] = ()
     """The people to whom it can be handed over."""
     others: int = 0
-    """Further incidents of the same table, which this line stands for."""
+    """Further incidents of the same table, which have no line of their own."""
     inside: tuple[str, ...] = ()
     """The devices of an offline edge."""
 
@@ -195,7 +195,7 @@ def fragment(
     everything = _shown(context, tables, at)
     counts = Counter(one.incident.table for one in everything)
     shown = _worst_of_tables(everything) if by_table else everything
-    most += len(shown) == most + 1  # one more takes no more room than to say so
+    most += len(shown) == most + 1  # the line of a single further one takes no more room than its count
     loud = [one.incident.severity for one in everything if one.silence is None]
     handles, longer = acts and may(role, "acknowledge"), may(role, "silence")
     people = _people(context) if handles else []
@@ -252,7 +252,7 @@ def _news(
 
 
 def _shown(context: ConsoleContext, tables: tuple[str, ...], at: tuple[str, str] | None) -> list[Shown]:
-    """The open incidents; the incident of an edge that is away has those of its devices."""
+    """The open incidents; the incident of an edge that is offline or hangs includes those of its devices."""
     shown = [one for one in context.incidents.open(context.now()) if not tables or one.incident.table in ("", *tables)]
     if at is not None:
         return [one for one in shown if one.incident.table == at[0] and at[1] in ("", one.incident.device)]
@@ -472,7 +472,7 @@ class _Pages:
         try:
             self.context.incidents.may_close(one.n)
             self._note(user, "alert.close", one, {"note": note})
-            with contextlib.suppress(BadStore):  # as there
+            with contextlib.suppress(BadStore):  # as in `acknowledge`
                 self.context.incidents.close(one.n, user.name, note, self.context.now())
         except NotOpen as error:
             return self._page(request, user, error)
@@ -532,7 +532,7 @@ class _Pages:
                 if len(found) < CSV_PAGE:
                     return
                 before = found[-1].n
-                await asyncio.sleep(0)  # others may be waiting
+                await asyncio.sleep(0)  # other requests may be waiting
 
         name = f"alerts-{self.context.site.site}-{self.context.now():%Y%m%dT%H%M%SZ}.csv"
         headers = {"content-disposition": f'attachment; filename="{name}"'}

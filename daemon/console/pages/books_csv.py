@@ -69,7 +69,7 @@ class _Pages:
         yield csv_text(table.end(exact_units(entry.after) if entry else {}, entry.unit if entry else 1))
 
     async def _numbers(self, view: PoolView, since: datetime | None, until: datetime | None) -> tuple[int, int]:
-        """The first and the last entry of a period. Raises HTTPException (503) where the books do not reply."""
+        """The first and the last entry of a period. Raises HTTPException (503) without an answer of their process."""
         assert view.last is not None
         newest = view.last.seq
         first = 1 if since is None else await self._first_from(view, since, newest)
@@ -82,7 +82,7 @@ class _Pages:
         while low < high:
             middle = (low + high) // 2
             found = await self._pools.recall(view, middle, middle)
-            if not found:  # its file was archived, or the process is away
+            if not found:  # its file was archived, or the process is offline
                 silent += 1
                 if silent > MOST_SILENT:
                     raise HTTPException(503)

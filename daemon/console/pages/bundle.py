@@ -53,7 +53,7 @@ CAPTURES = 200
 COMMAND_TIMEOUT_S = 20.0
 POLL_S = 0.2
 EVERY = 50  # lines between two reports of progress
-ASKING = 0.5  # the part of journald's step until it has answered
+ASKING = 0.5  # the part of journald's step until `journalctl` has ended
 # The steps in their order, and the part of the time that each takes on a large site.
 STEPS: Mapping[str, float] = {"configuration": 1, "states": 4, "journals": 40, "journald": 45, "files": 45}
 ORDER: Mapping[str, int] = {name: n for n, name in enumerate(STEPS)}
@@ -85,7 +85,7 @@ _PLAIN = ("event", "level", "timestamp", "table", "device", "edge", "rules")
 
 
 class Cancelled(Exception):
-    """Somebody ended the making of a bundle."""
+    """A user cancelled the bundle."""
 
 
 class Scrubber:
@@ -260,7 +260,7 @@ class _Bundle:
                 self._journal(name, Path(path))
             self._json("captures.json", self._captures())
         else:
-            self._note("the journals and captures are not this process's to read: `sudo feltd bundle` has them")
+            self._note("this process may not read the journals and captures: `sudo feltd bundle` includes them")
         self._logs()
         manifest = {
             "made": self._given.made,
@@ -378,7 +378,7 @@ class _Bundle:
         except (OSError, subprocess.TimeoutExpired) as error:
             self._note(f"journalctl: {error}")
             return b""
-        if said := err.decode(errors="replace").strip():  # also that it shows some lines only
+        if said := err.decode(errors="replace").strip():  # for example that it shows only some lines
             self._note(f"journalctl: {said}")
         if b'"MESSAGE"' not in out:
             self._note(
@@ -588,7 +588,7 @@ def _silent(_step: str, _part: float) -> None:
 def make(path: Path, config: Config, given: Given, progress: Progress = _silent) -> None:
     """Write the bundle to `path`, for its owner alone, or nothing. Raises OSError, and whatever `progress` raises.
 
-    Made for a thread: it reads files and asks programs. `progress` gets the name of each step, and the part of the
+    Made for a thread: it reads files and runs programs. `progress` gets the name of each step, and the part of the
     whole that is done.
     """
     try:

@@ -3,7 +3,7 @@
 One request for each key, with a random id from the page: a double tap or a repeated request is one key. The page shows
 which presses are stored here and which the edge has made durable (daemon/console/dealer/unit.py). A correction, a
 reversed fold, an approved machine, a jackpot's payment and a void by the supervisor's decision are a supervisor's:
-where a console has a key to turn, this page asks who came in.
+where a console has a key to turn, this page checks the user's role.
 """
 
 import asyncio
@@ -142,7 +142,7 @@ DECIDES = ("void", "correct")
 """Keys whose note in the log of actions names the round."""
 _BET = re.compile(rf"[a-z0-9_:-]{{1,{MAX_BET}}}")
 _ANY = ConsoleGame("", ())
-"""The data of a game that the console does not know."""
+"""The data of an unknown game."""
 _POCKETS = ("", *map(str, range(37)), "00", "000", "0000")
 
 
@@ -281,7 +281,7 @@ def happenings_of(key: str, form: Mapping[str, str], *, supervisor: bool) -> tup
         again = type(happening).from_bytes(happening.to_bytes())
     except (ValueError, OverflowError) as error:
         raise BadPress(f"dealer.bad_{field}") from error
-    if again != happening:  # nobody could read it
+    if again != happening:  # the edge could not read it
         raise BadPress(f"dealer.bad_{field}")
     theirs = KEYS[key].supervisor or (isinstance(happening, RoundVoid) and happening.reason == SUPERVISORS_DECISION)
     if theirs and not supervisor:
@@ -455,7 +455,7 @@ class Dealers:
         return [name for name in reversed(names) if _ROUND.fullmatch(name)]
 
     def _meant(self, table: str, form: Mapping[str, str]) -> str:
-        """The named round, otherwise the one on the table, open or last, as this page knows it."""
+        """The named round, otherwise the one on the table, open or last, as far as it was received."""
         view = self._context.site.tables.get(table)
         last = view.results[-1].round if view is not None and view.results else ""
         return form.get("round", "").strip() or (view.round if view is not None else "") or last

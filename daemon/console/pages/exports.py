@@ -206,7 +206,7 @@ class _Pages:
 
 
 def _csv(rows: Iterable[tuple[str, ...]]) -> bytes:
-    """The CSV, with the mark by which spreadsheets know UTF-8."""
+    """The CSV, with the mark by which spreadsheets recognise UTF-8."""
     return (BYTE_ORDER_MARK + csv_text([tuple(map(harmless, row)) for row in rows])).encode()
 
 

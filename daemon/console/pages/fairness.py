@@ -26,7 +26,7 @@ __all__ = ["View", "routes", "view"]
 FACES: Final = tuple("123456")
 # Counts below which no chart is judged: with these, five or more are expected in each place.
 LEAST: Final = {"wheel": 185, "dice": 30, "cards": 260, "reads": 1000, "shuffles": 100}
-# The value of the bet against fairness at which a page says "keep an eye on it"; far below an alarm.
+# The value of the bet against fairness at which a page shows "keep an eye on it"; far below an alarm.
 WATCH: Final = 20.0
 PARTS: Final = (0.1, 0.5, 0.9, 0.99)
 TIMES: Final = ("shuffle", *(f"phase.{phase}" for phase in get_args(Phase)))
@@ -48,7 +48,7 @@ class Verdict(Struct, frozen=True):
 
 
 class WheelView(Struct, frozen=True):
-    """A wheel: `n` spins of the span; `order` by number and `ring` as the pockets stand."""
+    """A wheel: `n` spins of the span; `order` by number, `ring` in the order of the pockets."""
 
     device: str
     n: int
@@ -219,7 +219,7 @@ def view(fair: Fairness, table: str, span: Span, red: frozenset[int] = RED) -> V
 
 
 def _watched(test: Test | None) -> float:
-    """The share of the way to the alarm, in logarithms, from which a page says "keep an eye on it"."""
+    """The share of the way to the alarm, in logarithms, from which a page shows "keep an eye on it"."""
     return min(math.log(WATCH) / test.threshold, 1.0) if test else 1.0
 
 

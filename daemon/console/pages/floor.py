@@ -1,8 +1,8 @@
-"""The floor as its manager sees it: openness, pace, turnover, win against the expected win, and what was lost.
+"""The floor as its manager sees it: open tables, pace, turnover, win against the expected win, and what was lost.
 
 The page is live: its lines are drawn again while rounds end, at most every EVERY_S. Where `[ledger] reports` is
-configured the ledger is asked when the page is opened: of a table of which this console lacks rounds it has the
-figures, but no expected win. Rounds that end later are those that the console receives.
+configured the ledger is queried when the page is opened: its figures replace those of a table of which this console
+lacks rounds, without an expected win. Rounds that end later are those that the console receives.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -52,7 +52,7 @@ COLUMNS = (
 
 
 class Source(Struct, frozen=True):
-    """Up to when the ledger is known; tables of which this console lacks rounds, and those of which the ledger does."""
+    """The time up to which the ledger is complete; tables of which this console lacks rounds, or the ledger."""
 
     until: datetime
     partly: Sequence[str]
@@ -128,7 +128,7 @@ class Floor:
         return namer(asked.by, areas, context.config.console.shifts, asked.part_s, context.zone)
 
     async def _ask(self, asked: _Asked) -> None:
-        """Ask the ledger, where there is one, and compare its answer with the rounds that were received."""
+        """Query the ledger, where there is one, and compare its answer with the rounds that were received."""
         if not self._context.config.ledger.reports:
             return
         from daemon.site.reports import played
@@ -220,7 +220,7 @@ class Floor:
         }
 
     def _source(self, asked: _Asked, tables: Sequence[str] = ()) -> Source | str | None:
-        """What the page says of the ledger; None where there is none."""
+        """The ledger's source, or the key of a notice; None without a ledger."""
         if not self._context.config.ledger.reports:
             return None
         known = self._known.get(asked.live, "floor.ledger_reload")

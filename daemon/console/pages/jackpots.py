@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 __all__ = ["Orders", "Outcome", "fragments", "routes"]
 
 ANSWER_S = 10.0
-"""Seconds for the books to answer. The order expires then, so that it is not carried out later."""
+"""Seconds for an answer of the jackpots process. The order expires then, so that it is not carried out later."""
 REMEMBERED = 200
 PAGE = 100
 WINS_PAGE = 50
@@ -88,7 +88,7 @@ Status: TypeAlias = Literal["done", "refused", "failed", "unknown", "unsent"]
 
 
 class Outcome(Struct, frozen=True):
-    """The outcome of an order. `unknown`: no answer came in time; `unsent`: the broker was away."""
+    """The outcome of an order. `unknown`: no answer came in time; `unsent`: the broker was not connected."""
 
     pool: str
     order: str
@@ -108,7 +108,7 @@ class Orders:
         pools.on_reply.append(self.heard)
 
     def heard(self, pool: str, reply: Reply) -> None:
-        """Take an answer of the books, which may be late."""
+        """Take an answer to an order, which may be late."""
         status: Status = reply.status if reply.status in ("done", "refused") else "failed"
         outcome = Outcome(pool, reply.command, status, reply.text)
         waiting = self._waiting.get(reply.id)
@@ -586,7 +586,7 @@ def _changes_values(context: ConsoleContext, pools: Pools, view: PoolView, viewe
 
 
 def _why_not_pay(context: ConsoleContext, win: PoolWin, viewer: Viewer) -> str:
-    """Why the books would refuse this person's payment or confirmation now; "" where they would not."""
+    """Why this person's payment or confirmation would be refused now; "" where it would not."""
     if _is_away(context):
         return words.say(viewer.lang, "jackpots.why_away")
     if win.state == "confirmed" and win.confirmed_by == viewer.name:
@@ -596,7 +596,7 @@ def _why_not_pay(context: ConsoleContext, win: PoolWin, viewer: Viewer) -> str:
 
 
 def _why_not_approve(context: ConsoleContext, view: PoolView, one: Proposal, viewer: Viewer) -> str:
-    """Why the books would refuse this person's approval now; "" where they would not."""
+    """Why this person's approval would be refused now; "" where it would not."""
     if _is_away(context):
         return words.say(viewer.lang, "jackpots.why_away")
     if one.person == viewer.name:
@@ -612,7 +612,7 @@ def _is_away(context: ConsoleContext) -> bool:
 
 
 def _open_rounds(context: ConsoleContext, tables: Collection[str]) -> list[str]:
-    """The rounds that these tables play now, as far as the console knows."""
+    """The rounds that these tables play now, as far as the console received them."""
     views = [context.site.tables[table] for table in tables if table in context.site.tables]
     return [
         view.round

@@ -43,15 +43,15 @@ def routes(context: ConsoleContext) -> list[Route]:
 
 
 class Asking:
-    """Asks the ledger in a thread, one query at a time."""
+    """Queries the ledger in a thread, one query at a time."""
 
     def __init__(self, context: ConsoleContext) -> None:
         self._context = context
         self._one = asyncio.Lock()
 
     async def ask(self, query: Callable[[str], T]) -> T | str:
-        """The answer of a function of daemon/site/reports.py to the address of the database; else the key of the
-        sentence why there is none.
+        """The result of a function of daemon/site/reports.py with the address of the database; without one the key of
+        the sentence with the reason.
         """
         from daemon.site.reports import NoReport, TooSlow
 
@@ -145,7 +145,7 @@ class _Pages:
         return Response((BYTE_ORDER_MARK + text).encode(), 200, headers, "text/csv; charset=utf-8")
 
     async def _report(self, asked: _Asked, most: int) -> "Report | str":
-        """With one row more than `most` where there are more; else the key of the sentence why there is none."""
+        """With one row more than `most` where there are more; else the key of the sentence with the reason."""
         from daemon.site.reports import report
 
         until = asked.last + DAY

@@ -216,9 +216,7 @@ class _OpenId:
         except msgspec.ValidationError as error:
             raise _Away(f"discovery: {error}") from error
         if metadata.issuer != issuer:
-            raise _Away(
-                f"discovery: it calls itself {metadata.issuer[:200]!r}, [console.openid] issuer is not the same"
-            )
+            raise _Away(f"discovery: its issuer is {metadata.issuer[:200]!r}, not that of [console.openid]")
         if not _safe(metadata.authorization_endpoint):
             raise _Away("discovery: its authorization_endpoint must be https")
         return metadata
@@ -255,11 +253,11 @@ class _OpenId:
     async def _fetched(
         self, method: str, url: str, form: dict[str, str] | None = None, headers: dict[str, str] | None = None
     ) -> Any:
-        """A JSON document of the provider. Raises _Away; _Refused where it refuses what it was sent."""
+        """A JSON document of the provider. Raises _Away; _Refused where it refuses the request."""
         import httpx
 
         if not _safe(url):
-            raise _Away(f"{url[:200]}: must be https, only this computer may be asked by plain http")
+            raise _Away(f"{url[:200]}: must be https; plain http is allowed only for this computer")
         if self._under_way >= _AT_ONCE:
             raise _Away(f"{_AT_ONCE} requests are waiting for it")
         self._under_way += 1

@@ -206,7 +206,7 @@ class _Pages:
         return [version(one) for one in reversed(results) if one.round == wanted]
 
     def _evidence(self, table: str, result: Result) -> list[tuple[str, Rested | None]]:
-        """Each event of a result's evidence, with its type where the console knows it."""
+        """Each event of a result's evidence, with its type where the console received it."""
         known = self._records.evidence(table, result.round)
         return [(one, known.get(one)) for one in result.evidence]
 

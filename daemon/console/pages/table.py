@@ -206,7 +206,7 @@ class Decisions:
         return self._made.setdefault(table, deque(maxlen=SHOWN))
 
     def _keep(self, table: str, one: Decided) -> None:
-        """For after a restart. The press itself is durable already: a store that fails now costs its line then."""
+        """Store a decision, to show it after a restart. If that fails, only the page lacks it: the press is durable."""
         noted = one.noted.isoformat() if one.noted else ""
         fewer = (
             "DELETE FROM decided WHERE place = ?1 AND n NOT IN (SELECT n FROM decided WHERE place = ?1 ORDER BY n DESC"

@@ -76,7 +76,7 @@ class Reader:
         return [self._said(message) for message in decoder.feed(data)] if decoder else []
 
     def _read_sas(self, way: str, data: bytes) -> list[str]:
-        """The words of SAS, whose answers need their questions; each write is one question."""
+        """SAS in words: an answer is decoded by its poll, and each write is one poll."""
         if way == "in":
             return [in_words(one) for one in self._machine.feed(data)] if self._machine else []
         said = [in_words(one) for one in self._machine.quiet()] if self._machine else []
@@ -89,7 +89,7 @@ class Reader:
 
     def _said(self, message: Any) -> str:
         if isinstance(message, wagers.Addressed):
-            return f"{in_words(message.message)} (topic of {message.terminal or 'nobody'})"
+            return f"{in_words(message.message)} (topic of {message.terminal or 'no terminal'})"
         if not isinstance(message, fdl.Frame):
             return in_words(message)
         match fdl.read(message):
@@ -109,7 +109,7 @@ def messages_read(driver: str, frames: Iterable[Captured]) -> tuple[int, int]:
 
 
 def _happening(happened: Any) -> str:
-    """The console's codes as the words they stand for."""
+    """The console's codes in words."""
     match happened:
         case fdl_console.SeatAction(seat, action, hand, amount):
             return f"seat action: seat {seat}, hand {hand}, {fdl_console.ACTIONS[action]}, amount {amount}"
@@ -188,7 +188,7 @@ class _Traced:
 
 
 class Traces:
-    """All devices that are or were traced, at most MOST_TRACED; the one that was silent for longest is forgotten."""
+    """All devices that are or were traced, at most MOST_TRACED; the one without bytes for longest is dropped."""
 
     def __init__(self, driver_of: Callable[[str, str], str]) -> None:
         """`driver_of` names the driver of a device by table and name."""

@@ -98,7 +98,7 @@ class Days:
         return [one for one in self._actions.get(table, ()) if one.time >= since]
 
     def restarts(self, names: set[str], since: datetime) -> list[Restart]:
-        """The restarts of these processes since then, in the order in which they were noticed."""
+        """The restarts of these processes since then, in the order in which they were detected."""
         return [one for one in self._restarts if one.name in names and one.at >= since]
 
     def _acted(self, action: Action) -> None:

@@ -120,7 +120,7 @@ def starts(span: range, by: By, named: Callable[[Group], Named]) -> list[int]:
 
 
 class Compared(Struct, frozen=True):
-    """What the ledger knows of a period, beside the rounds that the console received.
+    """The ledger's figures of a period, beside the rounds that the console received.
 
     `groups`: those of a table and a game of which the console lacks rounds or corrections, before `until`. `behind`:
     the tables of which the ledger has fewer rounds than the console.

@@ -54,7 +54,7 @@ class _Row(Struct, frozen=True):
 
 
 class _Process(Struct, frozen=True):
-    """The last seen start of a process, how often it restarted before, and when."""
+    """The last known start of a process, how often it restarted before, and when."""
 
     bootid: str
     restarts: int = 0
@@ -115,7 +115,7 @@ class Past:
             yield name, _Process(bootid, restarts, datetime.fromisoformat(at) if at else None)
 
     def _site_changed(self, key: str) -> None:
-        """Notice restarts by the boot id, also those during the console's absence."""
+        """Detect restarts by the boot id, also those while the console was offline."""
         if key != "edges":
             return
         for name, edge in self._site.edges.items():

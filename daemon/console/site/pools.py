@@ -1,7 +1,7 @@
 """The pools of jackpots as published on the broker: levels, books, entries, and how the signs follow.
 
 `receive` takes the messages on `jackpot/...`. `run` requests missing entries from the process that keeps the books.
-Each entry is compared with the one before it, so books that do not balance are noticed here, too. Memory is bounded by
+Each entry is compared with the one before it, so books that do not balance are detected here, too. Memory is bounded by
 the number of entries and by their bytes.
 """
 
@@ -331,7 +331,7 @@ class Pools:
             view.fault = f"entry {last.seq}: the level shows {level.amount} and the books hold {held}"
             return
         if int(level.set_aside) != view.held("pending"):
-            view.fault = f"entry {last.seq}: the wins that wait are not what the books set aside"
+            view.fault = f"entry {last.seq}: the level and the books set aside different amounts for wins"
 
     def _answered(self, view: PoolView, answer: ReplayAnswer) -> None:
         view.again = Again()

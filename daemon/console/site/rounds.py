@@ -1,6 +1,6 @@
 """The ended rounds of each table in the console's store, with their versions; found by date or one after the other.
 
-Verdicts come in order and without a gap (`SiteState.on_verdict`). What was published while the console was away is
+Verdicts come in order and without a gap (`SiteState.on_verdict`). What was published while the console was offline is
 requested again from the journal of the rules, up to MOST_AWAY. A `stretch` is a period of which every verdict was
 received; rounds can be missing only between two stretches. Rows are written once a second; a killed console requests
 the unwritten ones again. The last `keep` ends of each table stay.
@@ -41,7 +41,7 @@ MOST_NOTES: Final = 50
 """Suspensions and refused bets of one round."""
 MOST_STRETCHES: Final = 1_000
 MOST_AWAY: Final = timedelta(hours=12)
-"""A console that was away for longer leaves a gap, which pages and reports show."""
+"""A console that was offline for longer leaves a gap, which pages and reports show."""
 PRUNE_AFTER: Final = 64
 
 Show: TypeAlias = Literal["all", "resolved", "void", "suspended", "corrected", "refused"]
@@ -304,7 +304,7 @@ class Rounds:
         while len(self._waiting) > MOST_WAITING:
             _, _, place, journal, seq = self._waiting.popleft()
             stretch = self._stretches.get((place, journal))
-            if stretch is not None and stretch.first <= seq < stretch.last:  # a new stretch begins behind what is lost
+            if stretch is not None and stretch.first <= seq < stretch.last:  # a new stretch begins after the lost rows
                 self._stretches[place, journal] = _Stretch(seq + 1, stretch.last, stretch.until, stretch.until)
 
     # ---- writing

@@ -11,7 +11,7 @@ EVERY_S = 1.0
 
 
 def sign_of(site: SiteState, table: str) -> TableSign | None:
-    """The sign of a table; None if unknown: the table was never opened or closed, or its edge does not answer."""
+    """The sign of a table; None if unknown: the table was never opened or closed, or its edge is not online."""
     if not site.connected:
         return None
     for edge in site.edges.values():

@@ -18,7 +18,7 @@ __all__ = ["BadStore", "Store"]
 
 # Raise this number when an existing table changes, and add the migration of the old table here.
 VERSION = 1
-_FELT = 0x66656C74  # SQLite's application_id: a journal or a file of another program is not taken for a store
+_FELT = 0x66656C74  # SQLite's application_id: a journal or a file of another program is not accepted as a store
 _ABOUT = "CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT"
 _BUSY_TIMEOUT_MS = 2000  # milliseconds for the transaction of another process
 _ANEW = "move it and the files that begin with its name away and keep them, then put a copy back, or begin anew with \
@@ -26,7 +26,7 @@ _ANEW = "move it and the files that begin with its name away and keep them, then
 
 
 class BadStore(Exception):
-    """The store cannot be opened, read or written. The message says which file and what to do."""
+    """The store cannot be opened, read or written. The message names the file and the remedy."""
 
 
 class Store:

@@ -39,9 +39,9 @@ __all__ = [
 
 MICRO: Final = 1_000_000
 MOST_GAMES: Final = 500
-"""Games and options whose edges are remembered."""
+"""Games and options whose edges are kept in memory."""
 _PATTERN: Final = re.compile("[a-z](-[a-z])*")
-"""The part of a bet that stands for any place, as the figures write it: n in straight:n, a-b in split:a-b."""
+"""The part of a bet that means any place, as the figures write it: n in straight:n, a-b in split:a-b."""
 _WITHIN: Final = {"blackjack": "double", "stud-poker": "raise"}
 """By game the bets that belong to the figure of the main bet: its edge is that of a whole hand."""
 SCHEMA = """

@@ -1,4 +1,4 @@
-// Keys of the dealer: one request a key, sent again with the same id until it is answered, and how each of them stands.
+// Keys of the dealer: one request a key, sent again with the same id until it is answered, and the state of each.
 "use strict";
 (() => {
   const LATE = 5, TRY = 3000, PAUSE = 700, PATIENCE = 10000, TAP = 600, SOON = 300000, NEWS = 15000;
@@ -6,7 +6,7 @@
   if (!place) return;
   const find = (name) => place.querySelector(`[data-${name}]`);
   const pending = new Map(); // id of a press: where its state is shown
-  const unanswered = new Map(); // form: what it said when nobody answered
+  const unanswered = new Map(); // form: its request that got no answer
   const queues = new Map(); // form: its presses that are not answered yet
   const hands = new Map(); // the hands that are being laid
   const AMOUNTS = new Set(["ante", "stack", "bet", "raise", "blind_raise", "bank", "bid", "bid_half", "banco_with_table"]), ONE_SUM = new Set(["ante", "stack"]);
@@ -73,7 +73,7 @@
     form.dataset.busy = "1";
     while (queues.get(form)?.length) {
       const [{ to, body, says }] = queues.get(form);
-      if ((unanswered.get(form) ?? says) !== says) form.elements.id.value = fresh(); // something else: another press
+      if ((unanswered.get(form) ?? says) !== says) form.elements.id.value = fresh(); // changed fields: another press
       unanswered.delete(form);
       const said = form.querySelector("[data-said]"), id = form.elements.id.value;
       body.set("id", id);
@@ -109,7 +109,7 @@
   };
 
   place.addEventListener("click", (event) => {
-    if (event.target.closest("summary[aria-disabled]")) event.preventDefault(); // its reason stands beside it
+    if (event.target.closest("summary[aria-disabled]")) event.preventDefault(); // its reason is shown beside it
     const key = event.target.closest("[data-chip], [data-close], [data-way], [data-take-back], [data-hand]");
     if (!key) return;
     if (key.dataset.chip !== undefined) {
@@ -166,7 +166,7 @@
     if (lay) drawHands(lay, true);
   }, true);
 
-  // Which keys are live, and what lies at each seat.
+  // The enabled keys, and the cards or chips at each seat.
   const put = (one, off, why) => {
     if (one.disabled !== off) one.disabled = off;
     if (one.title !== why) one.title = why;
@@ -195,7 +195,7 @@
       row.hidden = !taken && !may.size && (now.known || Object.keys(now.rows).length > 0); // nobody plays there
       row.querySelector("[data-cards]").textContent = lies.text + (lies.hand > 1 ? ` (${lies.hand})` : "");
       row.elements.hand.value = String(lies.hand ?? 1);
-      const liveOnly = row.closest("[data-live-only]") !== null; // a game with many words shows those of now
+      const liveOnly = row.closest("[data-live-only]") !== null; // a game with many actions shows the possible ones
       for (const key of row.querySelectorAll("[data-act]")) key.hidden = liveOnly && !may.has(key.value);
       const why = now.actions[seat] ? now.not_allowed : now.no_decision;
       for (const key of row.querySelectorAll("[data-act]")) put(key, !may.has(key.value), may.has(key.value) ? "" : why);
@@ -215,14 +215,14 @@
     const asked = new Set(Object.values(now.actions).flat());
     for (const one of place.querySelectorAll("div[data-amount]")) one.hidden = asked.isDisjointFrom?.(AMOUNTS) ?? false;
     shownHands = now.hands;
-    if (String(missing) !== String(now.missing)) { // others are to be laid now
+    if (String(missing) !== String(now.missing)) { // other hands are missing now
       missing = now.missing;
       for (const lay of place.querySelectorAll("[data-lay=missing]")) drawHands(lay, true);
     }
     const bets = place.querySelector("[data-betting]"), off = Boolean(now.keys.bet && now.keys.bet_back);
     if (bets && off && !betsOff) bets.open = false;
     betsOff = off;
-    for (const one of place.querySelectorAll(".said.edge")) { // what was kept is news for a while
+    for (const one of place.querySelectorAll(".said.edge")) { // a press that the edge has is shown for a while
       if (performance.now() - Number(one.dataset.since) > NEWS) show(one, "", "");
     }
   };
@@ -289,7 +289,7 @@
           show(pending.get(one.id), one.text, one.state);
           pending.delete(one.id);
         }
-        for (const form of place.querySelectorAll("form[data-key]")) { // it was kept after all
+        for (const form of place.querySelectorAll("form[data-key]")) { // the unanswered press was stored
           if (!form.dataset.busy && form.elements.id.value === one.id) {
             show(form.querySelector("[data-said]"), one.text, one.state);
             form.elements.id.value = fresh();

@@ -1,18 +1,18 @@
-// Pages that follow the site: fragments come as server-sent events and take the place of what they were.
-// What is old is shown as old; a page that hears nothing says so at once.
+// Pages that follow the site: fragments come as server-sent events and replace the earlier ones.
+// Old values are shown as old; a page without messages shows a banner after LATE.
 "use strict";
 (() => {
-  const LATE = 4; // seconds, looked at every second; a sign of life comes every two
+  const LATE = 4; // seconds, checked every second; a heartbeat comes every two
   const NEWS = 900; // seconds that a restart is shown beside its computer
   const SOON = 300; // seconds before a duty is due
-  const PRESS = 1000; // milliseconds: not every browser says on which button the cursor went
+  const PRESS = 1000; // milliseconds: not every browser reports the button that gets the focus
   const root = document.documentElement;
   let offset = 0; // milliseconds our clock is behind the console's
   let heard = performance.now();
   let source = null;
   let left = -Infinity; // when the cursor last left a field
-  const shown = new Map(); // of each fragment the HTML that took its place last
-  const waiting = new Map(); // the newest HTML of those in which somebody writes
+  const shown = new Map(); // by fragment, the HTML that was put last
+  const waiting = new Map(); // the newest HTML of those in which the user writes
 
   // Days and times are the site's, wherever the browser is; the words are the page's.
   const zone = root.dataset.zone, [seconds_, minutes_, hours_, days_] = (root.dataset.ages ?? "").split("|");
@@ -23,12 +23,12 @@
   const clocks = (where) => {
     const all = where.querySelectorAll("time[data-day]");
     const today = all.length ? days(Date.now() + offset) : "";
-    for (const one of all) // a time of another day says which
+    for (const one of all) // a time of another day is shown with it
       if (days(new Date(one.dateTime)) !== today && !one.textContent.startsWith(one.dataset.day))
         one.prepend(`${one.dataset.day} `);
   };
 
-  // On a phone the cells of a row lie below each other: each names its column.
+  // On a phone the cells of a row are below each other: each shows the name of its column.
   const columns = (where) => {
     for (const table of where.querySelectorAll("table.stacked")) {
       const heads = [...table.tHead.rows[0].cells].map((one) =>
@@ -61,7 +61,7 @@
       one.classList.toggle("soon", left <= SOON * 1000);
       one.querySelector(".due").hidden = left > 0;
     }
-    for (const one of document.querySelectorAll("[data-until]")) // a restart is news for a while
+    for (const one of document.querySelectorAll("[data-until]")) // a restart is shown for NEWS
       one.hidden = now - Date.parse(one.dataset.until) > NEWS * 1000;
     for (const one of document.querySelectorAll("[data-wallclock]")) one.textContent = times(now);
     const late = source !== null && performance.now() - heard > LATE * 1000;
@@ -77,8 +77,8 @@
     renew();
   };
 
-  // Somebody who is writing or about to press is not disturbed; who has written nothing yet is. The answer to a form that
-  // was refused stays, with what was typed, until it is sent again or left.
+  // A form is not replaced while the user is about to press, or has typed into the focused field. The answer to a refused
+  // one stays, with what was typed, until it is sent again or left.
   const busy = (old) => {
     if (old.querySelector("[data-refused]")) return true;
     if (!old.querySelector("form")) return false;
@@ -87,7 +87,7 @@
     return old.contains(here) && !here.matches("summary, a") && (!here.matches("input, textarea") || here.value !== "");
   };
 
-  // The console was updated, or a part that says so changed: the page is loaded again, but never under the hands of somebody.
+  // After an update of the console, or a change of a part with data-reload, the page is loaded again, but not while the user types.
   let outdated = false;
   const renew = () => {
     const typed = [...document.querySelectorAll("main :is(input, textarea, select)")].some((one) => one.matches(":focus")
@@ -108,7 +108,7 @@
       const made = document.createElement("template");
       made.innerHTML = html;
       const next = made.content.firstElementChild;
-      if (!next) { old.replaceChildren(); old.hidden = true; continue; } // it is no longer there; it may come back
+      if (!next) { old.replaceChildren(); old.hidden = true; continue; } // it is gone; it may come back
       for (const open of old.querySelectorAll("details[open][id]")) {
         const same = next.querySelector(`#${CSS.escape(open.id)}`);
         if (same) same.open = true;
@@ -124,7 +124,7 @@
       const held = old.contains(document.activeElement) ? document.activeElement.id : "";
       const before = left;
       old.replaceWith(next);
-      left = before; // that was nobody's doing
+      left = before; // the user did not leave the field
       next.querySelectorAll(".wide").forEach((one, n) => one.scrollTo(...(scrolled[n] ?? [0, 0])));
       if (held) document.getElementById(held)?.focus({ preventScroll: true });
       for (const board of next.querySelectorAll("[data-end]")) board.scrollLeft = board.scrollWidth;
@@ -132,7 +132,7 @@
     }
   };
 
-  // How many alerts nobody has acknowledged stands in the title: the page may be behind another.
+  // The number of unacknowledged alerts is in the title: the page may be behind another.
   const title = document.title;
   const count = () => {
     const n = Number(document.querySelector("[data-count]")?.dataset.count ?? 0);
@@ -140,7 +140,7 @@
     ring();
   };
 
-  // A short sound for a fault that is new since the last look; off until somebody switches it on in this browser.
+  // A short sound for a fault that is new since the last count; off until a person switches it on in this browser.
   const button = document.querySelector("[data-sound]");
   let audio = null, faults = null; // browsers allow sound only after a press on the page
   const wanted = () => { try { return localStorage.getItem("sound") === "on"; } catch { return false; } };
@@ -181,7 +181,7 @@
 
   const follow = () => {
     const names = new Set();
-    for (const one of document.querySelectorAll("[data-live]")) // what stands in one comes with it
+    for (const one of document.querySelectorAll("[data-live]")) // nested ones come with the outer one
       if (!one.parentElement.closest("[data-live]")) names.add(one.dataset.live + (source ? "" : "~" + (one.dataset.drawn ?? "")));
     if (names.size === 0) return;
     if (source) source.close();
@@ -197,7 +197,7 @@
     source.addEventListener("over", () => { source.close(); keep(true); location.reload(); });
   };
 
-  // A session may end while somebody writes. The text waits in this tab until the same user is back at the form: while a
+  // A session may end while a person writes. The text is kept in this tab until the same user is back at the form: while a
   // form is sent, on the pages of the login, and where the console ended the page. Passwords and codes do not.
   const TYPED = "typed", texts = "textarea, input:not([type]), input[type=text], input[type=number]";
   const keep = (over, form = null) => {
@@ -233,7 +233,7 @@
     }
   };
 
-  // What needs to be meant is asked for twice.
+  // Grave actions need a confirmation.
   document.addEventListener("submit", (event) => {
     const form = event.target;
     const sure = event.submitter?.dataset.sure ?? form.dataset.sure;
@@ -251,7 +251,7 @@
   document.addEventListener("change", (event) => {
     if (event.target.matches("[data-submit]")) event.target.form.requestSubmit();
   });
-  document.addEventListener("click", (event) => { // on a screen without a pointer there is no title to read
+  document.addEventListener("click", (event) => { // a touch screen shows no title
     if (event.target.closest("[data-print]")) window.print();
     const one = event.target.closest("time[data-at]");
     if (one) { one.toggleAttribute("data-exact"); ages(); }

@@ -1,5 +1,5 @@
-// The pit: tiles stay in the order of their severity, and nothing moves under a finger; the filter stands in the address.
-// On a wall there is neither finger nor filter: the tiles fill the screen, and take turns where they do not fit.
+// The pit: tiles stay in the order of their severity, and none moves while it is touched; the filter is in the address.
+// On a wall, without touch and filter, the tiles fill the screen, and are shown in turns where they do not fit.
 "use strict";
 (() => {
   const HOLD = 3000; // milliseconds after a touch or a move of the pointer over the tiles in which none changes its place
@@ -18,7 +18,7 @@
   const arrange = () => {
     clearTimeout(later);
     const here = all();
-    if (here.some((one) => one.dataset.rank === "")) return; // the broker is lost: as it was
+    if (here.some((one) => one.dataset.rank === "")) return; // the broker is lost: the order stays
     const wait = down ? HOLD : held + HOLD - performance.now();
     const sorted = [...here].sort(before);
     if (sorted.every((one, n) => one === here[n])) return;
@@ -70,7 +70,7 @@
     form.addEventListener("submit", (event) => { event.preventDefault(); address(); filter(); });
   }
 
-  // ---- the wall: the largest scale at which all fit; else pages, on which what needs attention stays
+  // ---- the wall: the largest scale at which all fit; else pages; tiles that need attention are on each
 
   let page = 0;
   const fitting = (count) => { // the largest scale at which so many fit, or the smallest and how many fit then
@@ -100,7 +100,7 @@
 
   const look = () => { arrange(); filter(); fit(); };
   let due = 0;
-  new MutationObserver(() => { // one look for all tiles of a message
+  new MutationObserver(() => { // once for all tiles of a message
     if (!due) due = requestAnimationFrame(() => { due = 0; look(); });
   }).observe(tiles, { childList: true });
   look();

@@ -1,7 +1,7 @@
 // The timeline of a table: the exact time and text of a mark below the strip; arrows lead from mark to mark.
 "use strict";
 (() => {
-  let told = null; // the mark that a finger has shown: the next touch follows its link
+  let told = null; // the mark that a touch has shown: the next touch follows its link
 
   const say = (mark) => {
     const where = mark.closest("[data-day]").querySelector("[data-say]");

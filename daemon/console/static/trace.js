@@ -1,4 +1,4 @@
-// A trace as it passes. Rows are made of text alone; what is filtered away is hidden, what is too old is let go.
+// A trace as it passes. Rows are made of text alone; filtered rows are hidden, the oldest are removed.
 "use strict";
 (() => {
   const MOST = 2000, LATE = 5;
