@@ -398,12 +398,9 @@ def test_what_stands_in_the_way_of_a_strategy() -> None:
     assert act("8S 8H", 6, may_split=True) == "split"
     assert act("8S 8H", 6) == "stand"
     assert act("2S 2H 3S 4S 5S", 6) == "five_cards"
-    assert (
-        cards.Strategy(peeked=False, five_cards=False).action(
-            ("2S", "2H", "3S", "4S", "5S"), 6, split=False, may_split=False
-        )
-        == "stand"
-    )
+    elsewhere = cards.Strategy(peeked=False, five_cards=False)
+    assert elsewhere.action(("2S", "2H", "3S", "4S", "5S"), 6, split=False, may_split=False) == "stand"
+    assert elsewhere.action(("2S", "2H", "2D"), 10, split=False, may_split=False) == "hit"
     assert act("8S 8H", 10, may_split=True) == "surrender"
     assert cards.Strategy(peeked=True, five_cards=True).action(("8S", "8H"), 10, split=False, may_split=True) == "split"
 
