@@ -667,7 +667,7 @@ class Consumer(BrokerProcess):
         return self._tables[table].ruleset.view(self._tables[table].state)
 
     def standing(self, table: str) -> RoundState:
-        """The present round with the positions of the used events, so that readers know which events it includes."""
+        """The present round with the positions of the used events, which show readers what events it includes."""
         view = self.view(table)
         streams = {journal: stream for (_, journal, name), stream in self._streams.items() if name == table}
         received = {journal: stream.expected - 1 for journal, stream in streams.items()}

@@ -2,7 +2,7 @@
 
 A message id is made of the journal that counted the row; that of a verdict is made of the journal that counted its
 event, so that two writers of one verdict write one id. It also has a digest of its content: the stream keeps two that
-differ, and readers see both.
+differ, and readers receive both.
 """
 
 from datetime import timedelta

@@ -1,7 +1,7 @@
 """`feltd demo`: a whole pit with one command.
 
 Paced, it runs the processes of production as children (broker, edge, rules, jackpots, console), restarted when they
-die, and shows what any client of the broker sees: kill any of them, or inject a fault by a key, and watch. Headless
+die, and shows what any client of the broker receives: kill any of them, or inject a fault by a key, and watch. Headless
 without a pace, edge, rules and jackpots run in this process in virtual time, over real ttys and a real broker, as fast
 as the machine allows. In both modes the results are compared with the truth of the simulators.
 """

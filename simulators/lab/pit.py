@@ -142,7 +142,7 @@ class Pit:
         usb: bool = False,
         luck: float = 0.0,
     ) -> None:
-        """Ports are made under `directory` when the pit opens. `speed` is that of the pace, as the drivers see it.
+        """Ports are made under `directory` when the pit opens. `speed` is that of the pace, as the drivers measure it.
 
         `luck`: probability that a round of a linked poker table has a hand that wins its jackpot.
 

@@ -69,7 +69,7 @@ class Incident(Struct, frozen=True):
 
     `heard`: "broker" for an alert of the broker, "console" for the console's own. `times`: how often it began. `by`:
     who has it, or had it last; `acknowledged`: when it was last taken or closed by hand; `note`: the last one; all stay
-    when it is open again. `round`: which one waits, where the alert says so. `steps`: what people did, the oldest
+    when it is open again. `round`: which one waits, where the alert names it. `steps`: what people did, the oldest
     first. `why` and `to_do`: text and remedy as codes, where the alert has them.
     """
 
