@@ -1,5 +1,7 @@
 """Labels for the devices of a table, to print: a QR code opens the page of the device."""
 
+import re
+
 import segno
 from markupsafe import Markup
 from starlette.exceptions import HTTPException
@@ -27,12 +29,17 @@ def routes(context: ConsoleContext) -> list[Route]:
             request,
             "labels.html",
             table=table,
-            labels=[(device, address, _drawn(address)) for device, address in zip(devices, addresses, strict=True)],
+            labels=[(device, _parts(one), _drawn(one)) for device, one in zip(devices, addresses, strict=True)],
             base=base,
             configured=bool(context.config.console.url),
         )
 
     return [Route("/table/{table}/labels", labels)]
+
+
+def _parts(address: str) -> list[str]:
+    """The parts between which a line of the address may break: after a slash or a dot, but not within "https://"."""
+    return re.findall(r"(?:\w+://)?[^/.]+[/.]?", address)
 
 
 def _drawn(address: str) -> Markup:
