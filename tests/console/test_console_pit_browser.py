@@ -1,5 +1,6 @@
 """The pit as an instrument, in a real browser: density, order, filter, wall, phone. Its state is filled by hand."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from floor import Browser, browser
 from full_pit import FullPit, full_pit, sized
 
 from daemon.words.words import LANGS, Lang, catalog
+from protocols.contract.reasons import Reason
 
 pytestmark = [
     pytest.mark.system,
@@ -60,6 +62,35 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FullPit]:
         yield one
 
 
+LONG = 8  # sentences of a language
+
+
+@pytest.fixture(scope="module")
+def wordy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FullPit]:
+    """A tile in each state, and tiles with the longest sentences of each language: of faults, and of why rounds wait."""
+
+    def longest(lang: Lang, begin: str, end: str) -> list[str]:
+        found = {key for key in catalog("en") if key.startswith(begin) and key.endswith(end) and ".do_" not in key}
+        return sorted(found, key=lambda key: len(catalog(lang)[key]))[-LONG:]
+
+    def fill(pit: FullPit) -> None:
+        quiet, en = iter(pit.names), catalog("en")
+        for key in dict.fromkeys(key for lang in LANGS for key in longest(lang, "fault.", ".text")):
+            code = ".".join(key.split(".")[-3:-1])
+            text = re.sub(r"{\w+}", "17", en[key])
+            pit.console.alert(next(quiet), "x", code=code, device="shuffler-1", text=text)
+        for key in dict.fromkeys(key for lang in LANGS for key in longest(lang, "reason.", "")):
+            fields = re.findall(r"{(\w+)}", en[key])
+            why = Reason(key.removeprefix("reason."), dict.fromkeys(fields, "shuffler-1"))
+            pit.console.alert(next(quiet), "x", code="round.suspended", why=why)
+        pit.console.house.watch.look()
+
+    with full_pit(tmp_path_factory.mktemp("wordy"), 60) as one:
+        one.do(one.trouble)
+        one.do(lambda: fill(one))
+        yield one
+
+
 @pytest.fixture(scope="module")
 def window(pit: FullPit) -> Iterator[Browser]:
     with browser(pit) as one:
@@ -101,11 +132,30 @@ def test_the_states_of_tiles_are_told_apart_by_shape(troubled: FullPit, page: Br
     assert len(set(borders.values())) == len(borders)
 
 
+# What is not seen whole on a tile, or of the sentence of an alert; on a wall, of what is to be done, too. The oldest
+# results and what a person wrote at length may give way.
 CUT = """
-return [...document.querySelectorAll('.tile .phase')].filter((one) =>
-  one.scrollWidth > one.clientWidth || one.scrollHeight > one.clientHeight + 1)
-  .map((one) => `${one.closest('.tile').dataset.live}: ${one.innerText}`)
+const lines = '.line1 .text' + (document.body.matches('.wall') ? ', .line1 .do' : '');
+const short = [...document.querySelectorAll(lines)].filter((one) => one.checkVisibility() && one.scrollWidth > one.clientWidth + 1);
+return [...document.querySelectorAll('.tile, .tile *')].filter((one) => {
+  if (!one.checkVisibility() || one.closest('svg, .sr, .results:has(.chip), .typed')) return false;
+  const tile = one.closest('.tile').getBoundingClientRect(), box = one.getBoundingClientRect();
+  return one.scrollWidth > one.clientWidth + 1 && one.clientWidth || one.scrollHeight > one.clientHeight + 1 && one.clientHeight
+    || box.right > tile.right + 1 || box.bottom > tile.bottom + 1 || getComputedStyle(one).webkitLineClamp !== 'none';
+}).concat(short).map((one) => `${one.closest('[data-live]').dataset.live}: ${one.className} ${one.innerText}`)
 """
+SCREENS = ((WALL, "/"), (DESK, "/"), (TABLET, "/"), (PHONE, "/"), (WALL, "/wall"), (DESK, "/wall"))
+
+
+def cut(page: Browser, pit: FullPit, lang: Lang) -> Iterator[tuple[object, ...]]:
+    """What is not seen whole on the tiles of a pit on each screen."""
+    page.floor = pit
+    page.come_in("vera", lang=lang)
+    for size, path in SCREENS:
+        sized(page, size)
+        page.go(path)
+        page.until(".tile .phase")
+        yield from ((size, path, one) for one in run(page, CUT))
 
 
 @pytest.mark.parametrize("lang", LANGS)
@@ -115,16 +165,15 @@ def test_no_phase_is_cut_off_on_a_tile(pit: FullPit, page: Browser, lang: Lang) 
     try:
         for name, phase in zip(pit.names, phases * len(pit.names), strict=False):
             pit.do(lambda name=name, phase=phase: pit.phase(name, phase))  # type: ignore[misc]
-        page.floor = pit
-        page.come_in("vera", lang=lang)
-        for size, path in ((WALL, "/"), (DESK, "/"), (PHONE, "/"), (WALL, "/wall")):
-            sized(page, size)
-            page.go(path)
-            page.until(".tile .phase")
-            assert run(page, CUT) == [], size
+        assert list(cut(page, pit, lang)) == []
     finally:
         for name, phase in before.items():
             pit.do(lambda name=name, phase=phase: pit.phase(name, phase))  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_no_sentence_is_cut_off_on_a_tile(wordy: FullPit, page: Browser, lang: Lang) -> None:
+    assert list(cut(page, wordy, lang)) == []
 
 
 # ---- density and order

@@ -5,7 +5,7 @@
   const HOLD = 3000; // milliseconds after a touch or a move of the pointer over the tiles in which none changes its place
   const TURN = 12000; // milliseconds that a wall shows one page
   const LARGEST = 2.4, SMALLEST = .8; // scales of the tiles on a wall
-  const TILE = [168, 104], GAP = 8; // pixels of a tile at scale 1, as console.css has them for .wall
+  const TILE = [168, 104], GAP = 8; // pixels of a tile at scale 1, as console.css has them for .wall; a long text makes its row higher
   const tiles = document.querySelector("[data-tiles]");
   if (!tiles) return;
   const wall = tiles.dataset.wall !== undefined;
@@ -84,13 +84,26 @@
   const fit = () => {
     if (!wall) return;
     const here = all();
-    const [scale, most] = fitting(here.length);
-    tiles.style.setProperty("--scale", scale.toFixed(2));
     const calm = here.filter((one) => one.dataset.rank === "" || one.dataset.rank >= 4);
-    const each = Math.max(most - (here.length - calm.length), 1), pages = most < here.length ? Math.ceil(calm.length / each) : 1;
-    page %= pages;
-    for (const one of here) one.hidden = false;
-    if (pages > 1) calm.forEach((one, n) => { one.hidden = Math.floor(n / each) !== page; });
+    let [scale, most] = fitting(here.length), pages = 1;
+    const show = (page, each) => here.forEach((one) => {
+      one.hidden = pages > 1 && calm.includes(one) && Math.floor(calm.indexOf(one) / each) !== page;
+    });
+    for (;;) { // smaller, or more pages, until the highest page fits
+      const each = Math.max(most - (here.length - calm.length), 1);
+      pages = most < here.length ? Math.ceil(calm.length / each) : 1;
+      tiles.style.setProperty("--scale", scale.toFixed(2));
+      const high = [...Array(pages).keys()].some((page) => {
+        show(page, each);
+        return tiles.scrollHeight > tiles.clientHeight + 1;
+      });
+      if (!high || (each === 1 && scale - .05 < SMALLEST)) {
+        page %= pages;
+        show(page, each);
+        break;
+      }
+      if (scale - .05 < SMALLEST) most -= 1; else scale -= .05;
+    }
     document.querySelector("[data-page]").textContent = pages > 1 ? `${page + 1} / ${pages}` : "";
   };
   if (wall) {
