@@ -67,7 +67,7 @@ LONG = 8  # sentences of a language
 
 @pytest.fixture(scope="module")
 def wordy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FullPit]:
-    """A tile in each state, and tiles with the longest sentences of each language: of faults, and of why rounds wait."""
+    """A tile in each state, and the longest sentences of each language: of faults, and of why a round waits."""
 
     def longest(lang: Lang, begin: str, end: str) -> list[str]:
         found = {key for key in catalog("en") if key.startswith(begin) and key.endswith(end) and ".do_" not in key}
@@ -136,12 +136,13 @@ def test_the_states_of_tiles_are_told_apart_by_shape(troubled: FullPit, page: Br
 # results and what a person wrote at length may give way.
 CUT = """
 const lines = '.line1 .text' + (document.body.matches('.wall') ? ', .line1 .do' : '');
-const short = [...document.querySelectorAll(lines)].filter((one) => one.checkVisibility() && one.scrollWidth > one.clientWidth + 1);
+const wide = (one) => one.clientWidth && one.scrollWidth > one.clientWidth + 1;
+const high = (one) => one.clientHeight && one.scrollHeight > one.clientHeight + 1;
+const short = [...document.querySelectorAll(lines)].filter((one) => one.checkVisibility() && wide(one));
 return [...document.querySelectorAll('.tile, .tile *')].filter((one) => {
   if (!one.checkVisibility() || one.closest('svg, .sr, .results:has(.chip), .typed')) return false;
   const tile = one.closest('.tile').getBoundingClientRect(), box = one.getBoundingClientRect();
-  return one.scrollWidth > one.clientWidth + 1 && one.clientWidth || one.scrollHeight > one.clientHeight + 1 && one.clientHeight
-    || box.right > tile.right + 1 || box.bottom > tile.bottom + 1 || getComputedStyle(one).webkitLineClamp !== 'none';
+  return wide(one) || high(one) || box.right > tile.right + 1 || box.bottom > tile.bottom + 1 || getComputedStyle(one).webkitLineClamp !== 'none';
 }).concat(short).map((one) => `${one.closest('[data-live]').dataset.live}: ${one.className} ${one.innerText}`)
 """
 SCREENS = ((WALL, "/"), (DESK, "/"), (TABLET, "/"), (PHONE, "/"), (WALL, "/wall"), (DESK, "/wall"))

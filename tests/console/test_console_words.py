@@ -182,6 +182,26 @@ def test_the_words_are_those_of_the_glossary() -> None:
         assert not wrong
 
 
+PARTICIPLE = re.compile(r"^(?!estado)\w*(?:ad|id|ert|ost|eit)(?P<ending>[oa])\b", re.IGNORECASE)
+OF_A_ROUND = ("phase.", "dealer.unknown", "dealer.burn_due", "decide.state_")
+OF_ANYTHING = (
+    "pit.silenced",
+    "state.",
+    "worst.silenced",
+    "worst.unknown",
+    "floor.unknown",
+    "floor.chance_unknown",
+    "law.",
+)
+
+
+def test_a_portuguese_state_has_the_gender_of_what_it_is_said_of() -> None:
+    """A round is "a jogada". Tables, devices and laws have both: their words are of none."""
+    endings = {key: found["ending"] for key, text in texts("pt").items() if (found := PARTICIPLE.match(text))}
+    assert not [key for key, ending in endings.items() if key.startswith(OF_A_ROUND) and ending == "o"]
+    assert not [key for key in endings if key.startswith(OF_ANYTHING)]
+
+
 def test_chinese_punctuation_is_full_width() -> None:
     half = re.compile(r"[\u4e00-\u9fff] ?([:,;!?](?![\d/])|\()|[:,;!?)][\u4e00-\u9fff]|:($|\{)")
     wrong = {key: text for key, text in texts("zh-Hant").items() if half.search(text)}
