@@ -142,7 +142,8 @@ const short = [...document.querySelectorAll(lines)].filter((one) => one.checkVis
 return [...document.querySelectorAll('.tile, .tile *')].filter((one) => {
   if (!one.checkVisibility() || one.closest('svg, .sr, .results:has(.chip), .typed')) return false;
   const tile = one.closest('.tile').getBoundingClientRect(), box = one.getBoundingClientRect();
-  return wide(one) || high(one) || box.right > tile.right + 1 || box.bottom > tile.bottom + 1 || getComputedStyle(one).webkitLineClamp !== 'none';
+  const outside = box.right > tile.right + 1 || box.bottom > tile.bottom + 1;
+  return wide(one) || high(one) || outside || getComputedStyle(one).webkitLineClamp !== 'none';
 }).concat(short).map((one) => `${one.closest('[data-live]').dataset.live}: ${one.className} ${one.innerText}`)
 """
 SCREENS = ((WALL, "/"), (DESK, "/"), (TABLET, "/"), (PHONE, "/"), (WALL, "/wall"), (DESK, "/wall"))
