@@ -463,21 +463,21 @@ async def test_without_the_broker_nothing_is_sent(console: Console, house: PoolH
 
 
 MISTAKES: list[tuple[str, dict[str, str], str]] = [
-    ("adjust", {"account": "paid", "amount": "5", "reason": "x"}, "cannot be so: Account"),
+    ("adjust", {"account": "paid", "amount": "5", "reason": "x"}, "value is not possible: Account"),
     ("adjust", {"account": "hidden", "amount": "1,234", "reason": "x"}, "“1,234” is no amount"),
     ("adjust", {"account": "hidden", "amount": "0", "reason": "x"}, "is no amount"),
     ("adjust", {"account": "hidden", "amount": "5", "reason": " "}, "Enter a reason"),
     ("reset", {"reason": "x" * 201}, "Enter a reason"),
-    ("set-terms", {**TERMS, "visible": "1/0"}, "cannot be so: Of each bet, to the pool"),
+    ("set-terms", {**TERMS, "visible": "1/0"}, "value is not possible: Of each bet, to the pool"),
     ("set-terms", {**TERMS, "visible": "1", "hidden": "1/2"}, "more than the bet"),
     ("set-terms", {**TERMS, "limit": "5"}, "below the seed"),
-    ("set-terms", {**TERMS, "simultaneous_s": "99"}, "cannot be so: Wins count as simultaneous within (seconds)"),
-    ("set-terms", {**TERMS, "odd": "me"}, "cannot be so: Odd coins"),
-    ("set-terms", {**TERMS, "share-1": "<b>"}, "cannot be so: Prizes"),
+    ("set-terms", {**TERMS, "simultaneous_s": "99"}, "not possible: Wins count as simultaneous within (seconds)"),
+    ("set-terms", {**TERMS, "odd": "me"}, "value is not possible: Odd coins"),
+    ("set-terms", {**TERMS, "share-1": "<b>"}, "value is not possible: Prizes"),
     ("set-terms", {**TERMS, "prize-1": "single_pair"}, "is in two lines"),
     ("set-terms", {**TERMS, "seed": "-1"}, "is no amount"),
-    ("transfer", {"to": "red", "reason": "x", "authority": "x"}, "cannot be so: To the pool"),
-    ("transfer", {"to": "green", "reason": "x", "authority": "x"}, "cannot be so: To the pool"),
+    ("transfer", {"to": "red", "reason": "x", "authority": "x"}, "value is not possible: To the pool"),
+    ("transfer", {"to": "green", "reason": "x", "authority": "x"}, "value is not possible: To the pool"),
     ("transfer", {"to": "blue", "reason": "", "authority": "x"}, "Enter a reason"),
     ("transfer", {"to": "blue", "reason": "x", "authority": " "}, "Name the approval"),
 ]
@@ -651,7 +651,7 @@ async def test_older_entries_come_from_the_journal_page_by_page(
         monkeypatch.setattr(pools_module, "RECALL_S", 0.01)
         console.house.site.publish = _nothing  # type: ignore[method-assign,assignment]
         page = (await browser.get("/jackpots/red/entries?before=50")).text
-        assert "49 entries did not come" in page
+        assert "49 entries were not received" in page
         for number in ("0", "-5", "9" * 30, "x"):
             assert (await browser.get(f"/jackpots/red/entries?before={number}")).status_code == 200
 
