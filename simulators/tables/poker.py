@@ -230,6 +230,9 @@ class _PokerTable(Ruled, ABC):
         for seat, chips in sorted(self._chips.items()):
             if chips > RICH or rng.random() < 0.02:
                 await self._leave(floor, seat)
+        for name in floor.look().detail.get("stacks", {}):
+            if (seat := int(name.removeprefix("seat_"))) not in self._chips:  # the display was outdated when he left
+                await self._leave(floor, seat)
         while len(self._chips) < rng.randint(5, 6):
             seat = rng.choice([seat for seat in range(1, self.seats + 1) if seat not in self._chips])
             self._chips[seat] = 0
@@ -312,9 +315,8 @@ class _PokerTable(Ruled, ABC):
         order = list(look.detail["players"])
         [mishap] = rng.choices(("", *MISHAPS), (1000 - sum(MISHAPS.values()), *MISHAPS.values()))
         self.mishaps[mishap] += 1
-        hand = _Hand(
-            order, {seat: self._chips[seat] for seat in order}, look.round, mishap, laid=dict.fromkeys(order, 0)
-        )
+        chips = {seat: self._chips.get(seat, 0) for seat in order}  # none of a player whose leaving was lost
+        hand = _Hand(order, chips, look.round, mishap, laid=dict.fromkeys(order, 0))
         if look.detail["stacks"] != {f"seat_{seat}": chips for seat, chips in hand.chips.items()}:
             raise GivenUpError
         firsts = dict.fromkeys(order, MINIMUM) if self.ante else {order[0]: MINIMUM // 2, order[1]: MINIMUM}

@@ -818,6 +818,12 @@ def test_a_period_that_a_further_key_closed_unseen_is_counted_too() -> None:
     assert failure is None
 
 
+def test_a_poker_player_whose_leaving_was_lost_leaves_once_more() -> None:
+    """The display was empty when he left, so that the dealer took it for done; the next hand began with him."""
+    _, failure = live(62000057)
+    assert failure is None
+
+
 def test_virtual_loop_takes_the_name_of_a_task_with_its_coroutine() -> None:
     """As Python 3.13.3, and 3.14 and later, hand it to a factory of tasks."""
 
