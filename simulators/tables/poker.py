@@ -315,8 +315,8 @@ class _PokerTable(Ruled, ABC):
         order = list(look.detail["players"])
         [mishap] = rng.choices(("", *MISHAPS), (1000 - sum(MISHAPS.values()), *MISHAPS.values()))
         self.mishaps[mishap] += 1
-        chips = {seat: self._chips.get(seat, 0) for seat in order}  # none of a player whose leaving was lost
-        hand = _Hand(order, chips, look.round, mishap, laid=dict.fromkeys(order, 0))
+        stacks = {seat: self._chips.get(seat, 0) for seat in order}  # none of a player whose leaving was lost
+        hand = _Hand(order, stacks, look.round, mishap, laid=dict.fromkeys(order, 0))
         if look.detail["stacks"] != {f"seat_{seat}": chips for seat, chips in hand.chips.items()}:
             raise GivenUpError
         firsts = dict.fromkeys(order, MINIMUM) if self.ante else {order[0]: MINIMUM // 2, order[1]: MINIMUM}
