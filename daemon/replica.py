@@ -60,7 +60,7 @@ class Streams(Protocol):
     ) -> None:
         """Call `use(made, messages, last, late)` with all messages behind `position(made, newest)`, until cancelled.
 
-        `made` identifies the stream: a stream that is created again has another one. `late`: they were stored
+        `made` identifies the stream: a stream that is created again has a different one. `late`: they were stored
         before the reading began, or more follow at once. `use` is called without messages when none waits.
         """
         ...

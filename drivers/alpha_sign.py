@@ -3,7 +3,7 @@
 The amount is in a string file (one of `labels` for each level), which a held text file calls. A new amount rewrites the
 string alone, so that the sign neither blanks nor restarts. Labels 1 to 5 stay free: a sign with counters shows them
 there. An announcement is the priority text file, which overrides the rest until it is written empty. Writing the memory
-configuration erases and blanks the sign, so it is written only if reading it back shows another one; to a sign that
+configuration erases and blanks the sign, so it is written only if reading it back shows a different one; to a sign that
 cannot be read, once a session.
 
 A sign that answers is asked for all of its files every `poll` seconds: other content is a fault, and the
@@ -222,8 +222,8 @@ class AlphaSign:
         ),
         Fault(
             "sign.memory",
-            "the sign does not keep what is written to it",
-            "look what it shows; leave its programming mode, switch it off and on; if the amount is right, set "
+            "the sign does not store the data that is written to it",
+            "check what it shows; leave its programming mode, switch it off and on; if the amount is right, set "
             "read_back to never",
             "by itself",
             "not touched; the displayed amount may be old",
@@ -231,21 +231,21 @@ class AlphaSign:
         Fault(
             "sign.no_read_back",
             "the sign does not answer; amounts are sent, but it is unknown whether it shows them",
-            "look what it shows; check power, cable and `address`; if it is a sign that cannot answer, set "
-            "read_back to never",
+            "check what it shows; check power, cable and `address`; for a sign that cannot answer, set read_back to "
+            "never",
             "by itself",
             "not touched; the displayed amount may be old",
         ),
         Fault(
             "sign.checksum",
-            "what was sent to the sign arrived damaged",
+            "data arrived damaged at the sign",
             "check cable, ground and termination of the line, and its speed (9600 8N1 or 4800 7E2)",
             "by itself",
             "not touched",
         ),
         Fault(
             "sign.overflow",
-            "the sign is too slow for what is sent to it: its buffer overflows",
+            "the sign is too slow for the data sent to it: its buffer overflows",
             "raise min_interval; lower `sync` if it was raised",
             "by itself",
             "not touched; the displayed amount may be old",
@@ -253,16 +253,16 @@ class AlphaSign:
         Fault(
             "sign.illegal",
             "the sign refuses a command or a file label as illegal",
-            "look whether its model has string files; choose other `labels`; if it shows the amount, set read_back to "
+            "check whether its model has string files; choose other `labels`; if it shows the amount, set read_back to "
             "never",
             "by itself",
             "not touched; the displayed amount may be old",
         ),
         Fault(
             "sign.dark",
-            "the sign held nothing, or something else than was written; it is written again",
-            "look what it shows; check its power supply, its battery, and who has its remote control; if it goes on, "
-            "replace the sign",
+            "the sign's memory was empty or differed from the data written; the data is written again",
+            "check what it shows; check its power supply, its battery, and who has its remote control; if it happens "
+            "again, replace the sign",
             "by itself",
             "not touched; the displayed amount was wrong or missing",
         ),
@@ -527,7 +527,7 @@ class AlphaSign:
             case Announce(text, seconds):
                 plain = _plain(text)
                 if text.strip() and not any(character.isalnum() for character in plain):
-                    raise CommandRefused("nothing of the text can be shown: the sign has ASCII letters and digits only")
+                    raise CommandRefused("the sign cannot show this text: it has ASCII letters and digits only")
                 if plain:
                     self._events += self._faults.watch("sign.text", plain != text.strip(), f"shown is {plain!r}")
                 self._announce(plain, float(seconds))

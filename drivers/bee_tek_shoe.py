@@ -79,14 +79,14 @@ class BeeTekShoe:
     faults: ClassVar[tuple[Fault, ...]] = (
         Fault(
             UNREADABLE,
-            "a card may have left the shoe, and what came on the line is no whole card",
+            "a card may have left the shoe, but the bytes received are no whole card",
             f"{ASK_THE_TABLE}; wipe the reader's window; check cable and ground",
             "by itself",
             "waits for a person",
         ),
         Fault(
             REPEATED,
-            "the same card came again faster than a hand can deal",
+            "the same card was reported again faster than a hand can deal",
             f"{ASK_THE_TABLE}: one card reported twice, or two like cards stuck together",
             "by itself",
             "waits for a person",
@@ -108,14 +108,14 @@ class BeeTekShoe:
         Fault(
             ALARM,
             "the shoe raises an alarm; cards are read as before",
-            "look up the code in the shoe's manual, and look at its display",
+            "read the shoe's display; look up the code in its manual",
             "by itself",
             "counts",
         ),
         Fault(
             WARNING,
             "the shoe shows a warning; cards are read as before",
-            "look up the code in the shoe's manual, and look at its display",
+            "read the shoe's display; look up the code in its manual",
             "by itself",
             "counts",
         ),

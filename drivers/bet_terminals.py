@@ -64,22 +64,23 @@ QUIET_S: Final = 30.0
 MALFORMED = Fault(
     "terminals.malformed",
     "a message on the wager topic is no request",
-    "compare the terminal's messages with docs/how-to/connect-a-betting-terminal.md: feltd command … trace shows them",
+    "record the terminal's messages (feltd command … trace) and compare them with "
+    "docs/how-to/connect-a-betting-terminal.md",
     "by itself",
     "goes on without this bet; the terminal was answered",
 )
 FLOOD = Fault(
     "terminals.flood",
-    "a terminal sends more requests than its quota: the further ones are not taken",
-    "switch the terminal off that is named, and look what repeats on it; then give it another password on the broker",
+    "a terminal sends more requests than its quota: the excess requests are not accepted",
+    "switch off the terminal that is named; find out what repeats its requests; then change its password on the broker",
     "by itself",
-    "goes on; other terminals bet as before, and a request that was not taken does not count before it is accepted",
+    "goes on; other terminals bet as before; an excess request counts only once it is accepted",
     "error",
 )
 IMPOSTOR = Fault(
     "terminals.impostor",
-    "a terminal sent a request in the name of another one: refused",
-    "look after the terminal that is named first: it is set up with a wrong name, or somebody else uses its password",
+    "a terminal sent a request with the name of a different terminal: refused",
+    "check the terminal that is named first: its configured name is wrong, or a different device uses its password",
     "by itself",
     "goes on; the bets of the other terminal stand as they were",
     "error",

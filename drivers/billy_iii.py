@@ -39,36 +39,36 @@ NEVER = float("inf")
 
 NOT_ACCEPTED = Fault(
     "billy.not_accepted",
-    "the shaker did not take the order to shake",
-    "look whether the shaker is on and in remote mode; order the shake again; switch the shaker off and on",
+    "the shaker did not accept the order to shake",
+    "check that the shaker is on and in remote mode; order the shake again; switch the shaker off and on",
     "by itself",
     "no shake: it is ordered again",
 )
 NOT_STARTED = Fault(
     "billy.not_started",
-    "the shaker took the order and did not report a shake",
-    "look whether the plate is blocked or a die lies beside it; order the shake again",
+    "the shaker accepted the order but reported no shake",
+    "check whether the plate is blocked or a die lies beside it; order the shake again",
     "by itself",
     "the shake does not count: it is ordered again",
 )
 NOT_FINISHED = Fault(
     "billy.not_finished",
-    "the shake did not end in its time, or its end was not seen",
-    "look whether the plate still moves; if so, switch the shaker off and on; then order the shake again",
+    "the shake did not end in time, or its end was not received",
+    "check whether the plate still moves; if so, switch the shaker off and on; then order the shake again",
     "by itself",
     "the shake does not count: it is ordered again",
 )
 CUT_SHORT = Fault(
     "billy.cut_short",
     "the shake ended before its time",
-    "check the shaker's power supply and plug: it may have started anew; order the shake again",
+    "check the shaker's power supply and plug: it may have restarted; order the shake again",
     "by itself",
     "the shake does not count: it is ordered again",
 )
 MOTION = Fault(
     "billy.motion",
     "the shaker reports errors in its motion program (S90)",
-    "switch the shaker off; free the plate; switch it on; if it comes back, the motor or its driver is to be replaced",
+    "switch the shaker off; free the plate; switch it on; if it happens again, have the motor or its driver replaced",
     "by a person",
     "the shake does not count: it is ordered again when the shaker is idle",
     "error",
@@ -78,12 +78,12 @@ UNKNOWN_STATE = Fault(
     "the shaker reports a state that this version does not support",
     "note what the shaker does meanwhile and send the record of the line to the maintainers",
     "by itself",
-    "goes on; the shake counts if it is seen to end well",
+    "goes on; the shake counts if it ends normally",
 )
 UNWATCHED = Fault(
     "billy.unwatched",
-    "the dice are being shaken, and how that began was not seen",
-    "wait until the shaker is idle, then order a shake of your own",
+    "the dice are being shaken, but the beginning of the shake was not received",
+    "wait until the shaker is idle, then order a new shake",
     "by itself",
     "the shake does not count: it is ordered again",
 )

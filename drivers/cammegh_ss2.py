@@ -442,7 +442,7 @@ class CammeghSS2(SpinReader):
             wanted = " or ".join(str(one.value) for one in states)
             raise CommandRefused(f"only in state {wanted}: the wheel is in {state.value} ({_in_words(state)})")
         if self._before is None or self._before.state is not state:
-            raise CommandRefused("the wheel is just changing its state: ask again")
+            raise CommandRefused("the wheel is just changing its state: send the command again")
         return state
 
     def _no_spin(self) -> None:
@@ -510,7 +510,7 @@ class CammeghSS2(SpinReader):
         await test.over
         return {
             "codes": sorted(test.codes),
-            "found": [SELF_TEST.get(code, "a code that no manual of ours has") for code in sorted(test.codes) if code],
+            "found": [SELF_TEST.get(code, "an unknown code") for code in sorted(test.codes) if code],
         }
 
     async def _ask(self, requests: Requests, what: str) -> dict[str, Any]:

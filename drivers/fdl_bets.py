@@ -35,7 +35,7 @@ from protocols.fdl import bets as fdl_bets, frame as fdl
 from protocols.fdl.lamps import MAX_PLACES, places_from_bytes, places_to_bytes
 
 CLEARED, REMOVED = "bets_cleared", "latched_chip_removed"
-_BY_HAND = "goes on; no bet of this seat is reported while it is uncertain: look, and settle it by hand"
+_BY_HAND = "goes on; no bet of this seat is reported while it is uncertain: check the bet and settle it by hand"
 FAULTS = {
     0x50: Fault(
         "bets.blocked",
@@ -46,15 +46,15 @@ FAULTS = {
     ),
     0x51: Fault(
         "bets.flicker",
-        "a sensor detects a chip that comes and goes",
+        "a sensor detects a chip intermittently",
         "lay the chip flat on the middle of the sensor; wipe the window; look for a light that shines on it",
         "by itself",
         "goes on; the chip counts if it lies still before the bets are locked",
     ),
     0x52: Fault(
         "bets.doubtful",
-        "when the bets were locked it was uncertain whether a chip lay there; no bet was reported",
-        "look whether a chip lies there, with the supervisor: settle this bet by hand or give it back",
+        "it was uncertain whether a chip lay on the sensor when the bets were locked; no bet was reported",
+        "check with the supervisor whether a chip lies there; settle this bet by hand or give it back",
         "by itself",
         "goes on without this bet",
         "error",
@@ -89,10 +89,10 @@ FAULTS = {
     ),
     0x57: Fault(
         "bets.panel",
-        "a key of the panel does not come up again",
+        "a key of the panel is stuck",
         "free the key; until then lock and clear from the host",
         "by a person",
-        "goes on; a stuck key is pressed once",
+        "goes on; a stuck key counts as pressed once",
     ),
 }
 

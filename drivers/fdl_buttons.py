@@ -17,17 +17,17 @@ _BY_HAND = "waits until the dealer has counted by fours and entered the count at
 FAULTS = {
     0x68: Fault(
         "buttons.unsteady",
-        "two counts of the same buttons were not alike",
+        "two counts of the same buttons differed",
         "spread the buttons so that none touches another; else count by hand",
         "by itself",
         _BY_HAND,
     ),
     LIFTED_EARLY: Fault(
         "buttons.lifted_early",
-        "the cup was lifted before the count was asked for",
+        "the cup was lifted before the count was requested",
         "declare the round void if bets were open; separate another heap",
         "by itself",
-        "waits for a person: the buttons were seen",
+        "waits for a person: the buttons were visible",
         "error",
     ),
     0x6A: Fault(
@@ -39,7 +39,7 @@ FAULTS = {
     ),
     0x6B: Fault(
         "buttons.foreign",
-        "something that is no button lies among them",
+        "a foreign object lies among the buttons",
         "take it away with the supervisor, then count by hand",
         "by itself",
         _BY_HAND,

@@ -63,17 +63,17 @@ from protocols.link import LocalLink
 FAULTS = {
     0x20: Fault(
         "console.key_stuck",
-        "a key does not come up again",
+        "a key is stuck",
         "free the key; clean or replace the keypad",
         "by a person",
-        "goes on; a stuck key is pressed once",
+        "goes on; a stuck key counts as pressed once",
     ),
     0x21: Fault(
         "console.display",
         "the display is dark",
         "check its cable; the keys still work, values cannot be entered",
         "by a person",
-        "goes on; what must be entered waits",
+        "goes on; values cannot be entered until the display works",
     ),
     0x22: Fault("console.bell", "the bell does not sound", "ring by hand; replace the bell", "by a person", "goes on"),
     0x23: Fault(
@@ -93,8 +93,8 @@ FAULTS = {
     ),
     0x25: Fault(
         "console.entry",
-        "a value was entered three times, never like the time before",
-        "read the table again, together; enter the value twice",
+        "a value was entered three times, each time differently",
+        "read the table again together, then enter the value twice",
         "by itself",
         "waits until the value is entered",
     ),

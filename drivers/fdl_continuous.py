@@ -40,7 +40,7 @@ from protocols.fdl import continuous as fdl_continuous, frame as fdl
 from protocols.fdl.cards import CARDS
 from protocols.fdl.shuffler import PLACES
 
-_CARD = "waits for a person where a card of it could not be read; else goes on"
+_CARD = "waits for a person if one of its cards could not be read; else goes on"
 _NONE = "goes on"
 FAULTS = {
     0x40: Fault(
@@ -73,7 +73,7 @@ FAULTS = {
     ),
     0x44: Fault(
         "continuous.double",
-        "two cards or more left at once",
+        "two or more cards left at once",
         "look at the cards, correct the deal at the console or declare the round void",
         "by itself",
         _CARD,
@@ -87,24 +87,25 @@ FAULTS = {
     ),
     0x46: Fault(
         "continuous.low",
-        "fewer cards are inside than must be, the lamp is lit",
+        "too few cards are inside, the lamp is lit",
         "put the cards of the discard corner back before the next round",
         "by itself",
         _NONE,
     ),
     0x47: Fault(
         "continuous.full",
-        "more cards are to go in than fit, the lamp is lit",
+        "more cards are put in than fit, the lamp is lit",
         "leave them in the discard corner and put them in with those of the next round",
         "by itself",
         _NONE,
     ),
     0x48: Fault(
         "continuous.balance",
-        "what was loaded, left and came back does not add up",
-        "look on the table and in the discard corner; if it stays, empty the machine and check the decks",
+        "the numbers of cards loaded, dealt and returned do not add up",
+        "look for cards on the table and in the discard corner; if the fault remains, empty the machine and check the "
+        "decks",
         "by a person",
-        "counts; look whether a card left unseen",
+        "counts; check whether a card left undetected",
         "error",
     ),
     0x49: Fault(
@@ -117,7 +118,7 @@ FAULTS = {
     0x4A: Fault(
         "continuous.motor",
         "the motor of the carousel does not follow its commands",
-        "open the lid, free what blocks it, switch off and on; if it stays, call a technician",
+        "open the lid, free what blocks it, switch off and on; if the fault remains, call a technician",
         "by a person",
         "goes on with the cards that lie in the shoe",
     ),
@@ -131,20 +132,20 @@ FAULTS = {
     0x4C: Fault(
         "continuous.sensor",
         "the sensor of the shoe is stuck on or off",
-        "clean the sensor's window; if it stays, deal from a shoe",
+        "clean the sensor's window; if the fault remains, deal from a shoe",
         "by a person",
         _CARD,
     ),
     0x4D: Fault(
         "continuous.interrupted",
-        "the power went while a card moved",
+        "the power failed while a card moved",
         "look at the card, correct the deal at the console or declare the round void",
         "by itself",
         _CARD,
     ),
     0x4E: Fault(
         "continuous.wrong_back",
-        "a card with another back came in",
+        "a card with a different back was put in",
         "empty the machine, take the card out, check the decks; inform the inspectors",
         "by a person",
         _NONE,
@@ -152,7 +153,7 @@ FAULTS = {
     ),
     0x4F: Fault(
         "continuous.deck",
-        "the decks are not whole at closing",
+        "the decks are not complete at closing",
         "sort and count all decks by hand, with the supervisor; inform the inspectors",
         "by a person",
         "the next may not begin with these cards",

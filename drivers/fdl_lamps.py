@@ -48,16 +48,16 @@ FAULTS = {
     0x5A: Fault(
         "lamps.driver",
         "the lamp driver does not switch",
-        "switch the device off and on; if it stays, replace the lamp driver",
+        "switch the device off and on; if the fault remains, replace the lamp driver",
         "by a person",
         _DARK,
     ),
     0x5B: Fault(
         "lamps.sensing",
-        "the measuring of the lamps' current is broken: what is lit is not known",
-        "look at the lamps; replace the device",
+        "the measurement of the lamps' current fails: it is unknown which lamps are lit",
+        "check the lamps by eye; replace the device",
         "by a person",
-        "goes on; what is lit is not reported",
+        "goes on; lit lamps are not reported",
     ),
     0x5C: Fault(
         "lamps.supply",

@@ -12,12 +12,12 @@ from drivers.fdl_session import FdlDriver
 from protocols.contract.events import Event, HoleCardPeeked, Told
 from protocols.fdl import frame as fdl, peek as fdl_peek
 
-_BY_HAND = "waits: the dealer peeks by hand, or the players decide as if nobody had looked, as the house has laid down"
+_BY_HAND = "waits: by the house's rule, the dealer peeks by hand or the players decide without a peek"
 FAULTS = {
     0x60: Fault(
         "peek.unreadable",
         "the hole card could not be read",
-        "put it in again, flat and face down; else peek by hand; look whether the card is damaged",
+        "put it in again, flat and face down; if that fails, peek by hand and check whether the card is damaged",
         "by itself",
         _BY_HAND,
     ),
@@ -30,7 +30,7 @@ FAULTS = {
     ),
     0x62: Fault(
         "peek.card_left",
-        "a card lies in the reader and was not taken back",
+        "a card was left in the reader",
         "take the card out and lay it where it belongs, face down",
         "by a person",
         "goes on when the card lies in its place again",

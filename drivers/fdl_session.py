@@ -49,7 +49,7 @@ class SessionOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     silence: Annotated[float, Meta(ge=1.5, le=60)] = 3.0
 
 
-_ANY = "goes on; what the device cannot detect it does not report"
+_ANY = "goes on; events that the device cannot detect are not reported"
 # Codes 01 to 0F are common to all devices.
 COMMON_FAULTS = {
     0x01: Fault("fdl.sensor_dirty", "a sensor's window is dirty", "clean the sensor windows", "by itself", _ANY),
@@ -59,7 +59,7 @@ COMMON_FAULTS = {
     0x03: Fault(
         "fdl.self_test",
         "the device failed its self-test",
-        "switch it off and on; if it stays, replace it",
+        "switch it off and on; if the fault remains, replace it",
         "by a person",
         _ANY,
     ),
@@ -73,7 +73,7 @@ COMMON_FAULTS = {
 HOST_FAULTS = (
     Fault(
         "fdl.malformed",
-        "a frame has a right CRC and wrong contents",
+        "a frame has a correct CRC but invalid contents",
         "inform the vendor, with a capture of the line",
         "by a person",
         "goes on without the content of the frame",
@@ -81,7 +81,7 @@ HOST_FAULTS = (
     Fault(
         "fdl.counter_back",
         "the device's event counter went back within one epoch",
-        "inform the vendor: events may be lost unseen",
+        "inform the vendor: events may have been lost",
         "by a person",
         "waits for a person: events may be missing",
         "error",
@@ -89,14 +89,14 @@ HOST_FAULTS = (
     Fault(
         "fdl.unknown_event",
         "the device reports an event that this version does not support",
-        "is the driver older than the device's firmware?",
+        "check whether the driver is older than the device's firmware",
         "by a person",
         "goes on without that event",
     ),
     Fault(
         "fdl.untold_fault",
         "the device has a fault that began before it was first connected here, or whose report is lost",
-        "run its self-test, which reports it; look at the device",
+        "run its self-test, which reports the fault; check the device",
         "by itself",
         _ANY,
     ),
@@ -105,7 +105,7 @@ HOST_FAULTS = (
 # Faults that one unit showed by its messages; they do not apply to another unit.
 _OF_THE_UNIT = ("fdl.malformed", "fdl.counter_back", "fdl.unknown_event")
 
-_UNKNOWN = "whether the device acted is not known, its events will show it"
+_UNKNOWN = "it is unknown whether the device acted: see its events"
 
 Translate: TypeAlias = Callable[[fdl.Happening], tuple[Event, ...] | None]
 """The device's event in the casino's words; None for one that such a device does not have."""
@@ -211,7 +211,7 @@ class Session:
             return b""
         if now >= self._waiting_since + NO_PROGRESS_S:
             raise DeviceRefused(
-                "the device answers, but not as FDL requires: it does not go on from where it is asked "
+                "the device answers, but not as FDL requires: it does not continue at the requested position "
                 f"({self._identity})"
                 if self._answered
                 else f"the device sends, but no session opened in {NO_PROGRESS_S:g} s: is the host's transmit line "
@@ -517,7 +517,7 @@ class Session:
         """The entry of the fault list. An unknown code is reported by its number."""
         if code not in self._codes:
             text = f"fault {code:02X} of the device"
-            fault = Fault(f"fdl.fault_{code:02x}", text, "look it up in its manual", "by a person", _ANY)
+            fault = Fault(f"fdl.fault_{code:02x}", text, "look it up in the device's manual", "by a person", _ANY)
             self._codes[code] = fault
             self._faults.learn(fault)
         return self._codes[code]
@@ -635,7 +635,7 @@ class FdlDriver:
                 reasons = {**fdl.REASONS, **self.reasons}
                 raise CommandRefused(f"the device refused: {reasons.get(answer.reason, f'reason {answer.reason:02X}')}")
             case _:
-                raise CommandRefused("the device does not support this command; is its firmware older?")
+                raise CommandRefused("the device does not support this command; check whether its firmware is older")
 
     def __init_subclass__(cls) -> None:
         """Adds the common FDL faults to the device's own list."""

@@ -36,14 +36,14 @@ FAULTS = {
     0x11: Fault(
         "shaker.not_started",
         "the agitation did not begin",
-        "agitate by the lever; if it comes again, switch the shaker off and on",
+        "agitate by the lever; if it happens again, switch the shaker off and on",
         "by itself",
         _AGAIN,
     ),
     NOT_FINISHED: Fault(
         "shaker.not_finished",
-        "the agitation did not end in its time",
-        "agitate by the lever; if it comes again, switch the shaker off and on",
+        "the agitation did not end in time",
+        "agitate by the lever; if it happens again, switch the shaker off and on",
         "by itself",
         _AGAIN,
     ),
@@ -82,7 +82,7 @@ FAULTS = {
     0x18: Fault("shaker.lamp", "the reading lamp is dark", "replace the lamp", "by a person", "goes on"),
     0x19: Fault(
         "shaker.foreign_object",
-        "something beside the dice lies under the dome",
+        "a foreign object lies under the dome",
         "void the round; take it out, inspect the dice",
         "by a person",
         "waits for a person: nothing is read while it lies there",

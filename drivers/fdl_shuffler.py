@@ -35,7 +35,7 @@ from protocols.fdl.cards import CARDS
 
 __all__ = ["FAULTS", "FdlShuffler", "checked"]
 
-_DEAL = "void where it happens during the deal: replace the shuffler or deal from a shoe; else goes on"
+_DEAL = "void if it happens during the deal: replace the shuffler or deal from a shoe; else goes on"
 _DECK = "goes on with the other deck; this one may not be dealt"
 _NONE = "goes on"
 FAULTS = {
@@ -101,31 +101,31 @@ FAULTS = {
     0x38: Fault(
         "shuffler.packet",
         "a packet has a wrong number of cards",
-        "collect all cards of the deal; if it comes again, replace the shuffler",
+        "collect all cards of the deal; if it happens again, replace the shuffler",
         "by a person",
         _DEAL,
         "error",
     ),
     0x39: Fault(
         "shuffler.hopper_full",
-        "more cards lie in the infeed than it takes",
+        "the infeed contains more cards than it can take",
         "take them out and load one deck only",
         "by a person",
         _NONE,
     ),
     0x3A: Fault(
-        "shuffler.hopper_empty", "a shuffle was asked for, nothing is loaded", "load a deck", "by itself", _NONE
+        "shuffler.hopper_empty", "a shuffle was requested, but no cards are loaded", "load a deck", "by itself", _NONE
     ),
     0x3B: Fault(
         "shuffler.motor",
         "a motor does not follow its commands",
-        "open the lid, free what blocks it, switch off and on; if it stays, replace the shuffler",
+        "open the lid, free what blocks it, switch off and on; if the fault remains, replace the shuffler",
         "by a person",
         _DEAL,
     ),
     0x3C: Fault(
         "shuffler.interrupted",
-        "the power went while cards moved",
+        "the power failed while cards moved",
         "take all cards out, count them by hand, load the whole deck again",
         "by a person",
         _DEAL,
@@ -134,21 +134,21 @@ FAULTS = {
     0x3D: Fault(
         "shuffler.sensor",
         "a card sensor is stuck on or off",
-        "clean the sensor's window; if it stays, replace the shuffler",
+        "clean the sensor's window; if the fault remains, replace the shuffler",
         "by a person",
         _DEAL,
     ),
     0x3E: Fault(
         "shuffler.reader",
         "the reader of the faces has failed",
-        "goes on counting; check each deck by hand and have the reader replaced",
+        "check each deck by hand and have the reader replaced; the shuffler still counts the cards",
         "by a person",
         "goes on; decks are counted, not read",
     ),
     0x3F: Fault(
         "shuffler.double_feed",
-        "two cards came in at once and were parted again",
-        "if it comes again, look for sticky or bent cards",
+        "two cards came in at once and were separated",
+        "if it happens again, look for sticky or bent cards",
         "by itself",
         _NONE,
     ),

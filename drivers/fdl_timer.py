@@ -20,10 +20,10 @@ from protocols.fdl import frame as fdl, timer as fdl_timer
 FAULTS = {
     0x64: Fault(
         "timer.display",
-        "the display is dark or shows something else than the time",
-        "check its cable; announce the betting time by word and ring by hand",
+        "the display is dark or does not show the time",
+        "check its cable; announce the betting time aloud and ring by hand",
         "by a person",
-        "goes on; the timer does not start while nobody can read it",
+        "goes on; the timer does not start while its display fails",
     ),
     0x65: Fault(
         "timer.beeper",
@@ -34,17 +34,17 @@ FAULTS = {
     ),
     0x66: Fault(
         "timer.interrupted",
-        "the power failed while the time ran; it closed nothing",
+        "the power failed while the time ran; the bets were not closed",
         "close the bets by the bell, or start the time again",
         "by itself",
         "goes on: the bets stay open until the dealer closes them",
     ),
     0x67: Fault(
         "timer.key",
-        "its key does not come up again",
+        "the timer's key is stuck",
         "free the key; start the time from the host until then",
         "by a person",
-        "goes on; a stuck key is pressed once",
+        "goes on; a stuck key counts as pressed once",
     ),
 }
 

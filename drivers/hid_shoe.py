@@ -93,29 +93,29 @@ class HidShoe:
     faults: ClassVar[tuple[Fault, ...]] = (
         Fault(
             UNREADABLE,
-            "the scanner detected a card and could not read its code",
+            "the scanner detected a card but could not read its code",
             f"{ASK_THE_TABLE}; wipe the scanner's window; take the card out if its code is scratched, bent or dirty",
             "by itself",
             "waits for a person",
         ),
         Fault(
             UNFINISHED,
-            "the scanner began to type a code and never ended it",
+            "the scanner did not finish a code",
             f"{ASK_THE_TABLE}; check the plug of the scanner and that it is set to end each code with Enter",
             "by itself",
             "waits for a person",
         ),
         Fault(
             UNKNOWN_CODE,
-            "the scanner read a code that is no card's",
+            "the scanner read a code that belongs to no card",
             f"{ASK_THE_TABLE}; check that these are the house's cards and that `order` or `codes` fit them",
             "by itself",
             "waits for a person",
         ),
         Fault(
             REPEATED,
-            "the same code came again faster than a hand can deal",
-            f"{ASK_THE_TABLE}: read twice, or two cards stuck together?",
+            "the same code was read again faster than a hand can deal",
+            f"{ASK_THE_TABLE}: one card read twice, or two cards stuck together",
             "by itself",
             "waits for a person",
         ),
@@ -128,10 +128,10 @@ class HidShoe:
         ),
         Fault(
             KEY_STUCK,
-            "the scanner holds a key down: codes that it types now cannot be trusted",
-            "unplug the scanner and plug it in again; if it comes back, exchange scanner or cable",
+            "the scanner holds a key down: its codes may be wrong",
+            "unplug the scanner and plug it in again; if it happens again, replace scanner or cable",
             "by a person",
-            "waits for a person, once a card comes",
+            "waits for a person at the next card",
         ),
     )
 
@@ -211,9 +211,9 @@ class HidShoe:
                 self._last_tick = float("-inf")
                 code, said = {
                     "unfinished": (UNFINISHED, f"it typed {len(text)} characters"),
-                    "garbage": (UNREADABLE, "what it typed was garbled"),
+                    "garbage": (UNREADABLE, "the typed code was garbled"),
                     "held": (KEY_STUCK, f"it typed {len(text)} characters"),
-                    "long": (UNREADABLE, "what it typed has no end"),
+                    "long": (UNREADABLE, "the typed code has no end"),
                 }[why]
                 yield from self._doubt(code, said)
 
@@ -229,7 +229,7 @@ class HidShoe:
             return
         card = self._codes.get(code) if self._codes else card_in(code, self._options.order)
         if card is None and code not in self._cut_cards:
-            yield from self._doubt(UNKNOWN_CODE, f"one of {len(code)} characters; the journal keeps what it typed")
+            yield from self._doubt(UNKNOWN_CODE, f"one of {len(code)} characters; the journal contains the typed code")
             return
         if soon and again:
             if not self._again:

@@ -40,21 +40,21 @@ MODEL = "IDP dice"
 NO_RESULT = Fault(
     "idp.no_result",
     "the recogniser does not detect all dice",
-    "look whether a die lies on another, leans or is out of the picture; clean the dome and the camera",
+    "check whether a die lies on another, leans or is out of the picture; clean the dome and the camera",
     "by itself",
     "the dice are read again; after the last attempt a person decides",
 )
 TIMEOUT = Fault(
     "idp.timeout",
-    "the recogniser did not answer in its time",
-    "look whether the recogniser and the camera are on and the recogniser is connected to the broker",
+    "the recogniser did not answer in time",
+    "check that the recogniser and the camera are on and that the recogniser is connected to the broker",
     "by itself",
     "the dice are read again; after the last attempt a person decides",
 )
 FAILED = Fault(
     "idp.failed",
     "the dice could not be read",
-    "look at the dice: shake again, or declare the round void; nothing was guessed",
+    "look at the dice; shake again, or declare the round void",
     "by a person",
     "waits for a person: another reading, dice entered by hand, or a void",
     "error",
@@ -62,28 +62,28 @@ FAILED = Fault(
 UNMOVED = Fault(
     "idp.no_shake",
     "the recogniser reports that the dice did not move since the last round",
-    "shake the dice; if they did move, look whether the camera's picture is frozen",
+    "shake the dice; if they did move, check whether the camera's picture is frozen",
     "by itself",
     "no reading: shake again, or declare the round void",
 )
 LATE = Fault(
     "idp.late",
-    "an answer came to a request that is over; it was dropped",
-    "none for the round; if it happens often, the recogniser's computer or the network is too slow",
+    "an answer arrived after its request had ended; it was dropped",
+    "nothing for the round; if it happens often, check whether the recogniser's computer or the network is too slow",
     "by itself",
-    "counts: the dropped answer was never a reading",
+    "counts: the dropped answer was not used",
 )
 UNREADABLE = Fault(
     "idp.unreadable",
-    "the recogniser sends something that is no answer",
-    "look whether another program publishes on the recogniser's topic; else restart the recogniser",
+    "the recogniser sent a message that is not an answer",
+    "check whether another program publishes on the recogniser's topic; if not, restart the recogniser",
     "by itself",
     "the dice are read again if no answer comes",
 )
 CONTRADICTION = Fault(
     "idp.contradiction",
     "the recogniser gave two different readings of the same dice",
-    "look at the dice: pay what lies there if the first reading is right, else declare the round void",
+    "look at the dice; if the first reading is right, pay by it; else declare the round void",
     "by itself",
     "suspended until a person decides",
     "error",

@@ -803,7 +803,7 @@ class SasMachine(MachineReader):
             for work in works:
                 self._drop(work)
         if self._doubt_back or self._memory.back:
-            raise CommandFailed("a meter ran backwards: the figures are not to be trusted")
+            raise CommandFailed("a meter ran backwards: the figures may be wrong")
         await self._tell(self._faults.end("sas.bets_unknown"))
         return {"meters": {**self._memory.meters, **self._fresh}}
 
@@ -869,13 +869,13 @@ class SasMachine(MachineReader):
         except TimeoutError:
             busy = f"the machine was busy for {COMMAND_LIMIT:g} s"
             if work.tries:
-                lost = "an earlier try was not answered: whether it was done is not known"
+                lost = "an earlier try was not answered: it is unknown whether it was done"
                 raise CommandFailed(f"{busy}, and {lost}") from None
             raise CommandFailed(f"{busy}: nothing was done") from None
         finally:
             self._drop(work)
         if answer is None:
-            raise CommandFailed("the machine did not answer: whether it did it is not known")
+            raise CommandFailed("the machine did not answer: it is unknown whether it was done")
         return answer
 
     # ---- reporting

@@ -10,10 +10,10 @@ def _fault(code: str, text: str, remedy: str, *, person: bool = True, severe: bo
     return Fault(code, text, remedy, clears, "none", "error" if severe else "warning")  # type: ignore[arg-type]
 
 
-_SEEN_PLAYING = "; it is over when the next game is played"
-_SEEN_BILL = "; it is over when the next bill is taken"
-_SEEN_PRINT = "; it is over when the next ticket is printed"
-_DOOR_CLOSED = "; over when the slot door was closed again"
+_SEEN_PLAYING = "; the fault ends when the next game is played"
+_SEEN_BILL = "; the fault ends when the next bill is accepted"
+_SEEN_PRINT = "; the fault ends when the next ticket is printed"
+_DOOR_CLOSED = "; the fault ends when the slot door is closed again"
 MACHINE_FAULTS = (
     _fault("machine.slot_door", "the slot door is open", "close and lock the slot door", severe=True),
     _fault("machine.drop_door", "the drop door is open", "close and lock the drop door", severe=True),
@@ -28,26 +28,26 @@ MACHINE_FAULTS = (
         severe=True,
     ),
     _fault("machine.power_lost", "the machine lost its power", "check mains and power supply", person=False),
-    _fault("machine.tilt", "the machine tilts", f"read its display, reset it with the attendant's key{_SEEN_PLAYING}"),
+    _fault(
+        "machine.tilt", "the machine is in tilt", f"read its display, reset it with the attendant's key{_SEEN_PLAYING}"
+    ),
     _fault(
         "machine.coin_in_tilt",
-        "a coin hangs in the acceptor",
+        "a coin is stuck in the acceptor",
         f"clear the coin path, reset with the key{_SEEN_PLAYING}",
     ),
     _fault(
         "machine.coin_out_tilt",
-        "a coin hangs at the hopper's exit or sensor",
+        "a coin is stuck at the hopper's exit or sensor",
         f"clear the hopper's exit, clean its sensor, reset with the key{_SEEN_PLAYING}",
     ),
     _fault(
         "machine.extra_coin",
-        "the hopper paid a coin too many",
+        "the hopper paid one coin too many",
         f"check the hopper's brake and sensor, note the amount{_SEEN_PLAYING}",
         severe=True,
     ),
-    _fault(
-        "machine.diverter", "coins do not go where the diverter should send them", f"free the diverter{_SEEN_PLAYING}"
-    ),
+    _fault("machine.diverter", "the diverter sends coins to the wrong place", f"free the diverter{_SEEN_PLAYING}"),
     _fault(
         "machine.reverse_coin",
         "a coin moved backwards in the acceptor",
@@ -55,13 +55,17 @@ MACHINE_FAULTS = (
         severe=True,
     ),
     _fault("machine.coin_lockout", "the coin lockout fails", f"check the lockout coil and its plug{_SEEN_PLAYING}"),
-    _fault("machine.hopper_empty", "the hopper is empty", "fill the hopper, or free the coins that bridge in it"),
+    _fault("machine.hopper_empty", "the hopper is empty", "fill the hopper, or free coins that are jammed in it"),
     _fault("machine.hopper_low", "the hopper is nearly empty", "fill the hopper"),
     _fault("machine.hopper_full", "the hopper is full", "empty the hopper, check the diverter"),
     _fault("machine.cashbox_full", "the cashbox is full", "change the cashbox"),
     _fault("machine.cashbox_near_full", "the cashbox is nearly full", "change the cashbox soon"),
     _fault("machine.bill_jam", "a bill is jammed", f"open the bill acceptor, take the bill out{_SEEN_BILL}"),
-    _fault("machine.bill_hardware", "the bill acceptor failed", f"switch it off and on, else replace it{_SEEN_BILL}"),
+    _fault(
+        "machine.bill_hardware",
+        "the bill acceptor failed",
+        f"switch it off and on; if that fails, replace it{_SEEN_BILL}",
+    ),
     _fault(
         "machine.bill_reversed",
         "a bill moved backwards in the acceptor",
@@ -71,7 +75,7 @@ MACHINE_FAULTS = (
     _fault(
         "machine.ram",
         "the machine's memory lost its data",
-        "close the machine, take the meters from the last reading, clear the memory as its manual says",
+        "close the machine, take the meters from the last reading, clear the memory as described in its manual",
         severe=True,
     ),
     _fault("machine.ram_device", "a memory chip is broken", "close the machine, replace the board", severe=True),
@@ -83,18 +87,17 @@ MACHINE_FAULTS = (
     ),
     _fault(
         "machine.program",
-        "the checksum of the machine's program is not as it was",
-        "close the machine, verify the program's signature; over when the logic cage was opened and closed",
+        "the checksum of the machine's program is wrong or has changed",
+        "close the machine, verify the program's signature; the fault ends when the logic cage has been opened and "
+        "closed",
         severe=True,
     ),
     _fault(
         "machine.battery",
         "the memory's battery is low",
-        "change it with the power on; over when the logic cage was opened and closed",
+        "change it with the power on; the fault ends when the logic cage has been opened and closed",
     ),
-    _fault(
-        "machine.reel_tilt", "a reel does not turn as it should", f"free the reel, reset with the key{_SEEN_PLAYING}"
-    ),
+    _fault("machine.reel_tilt", "a reel does not turn correctly", f"free the reel, reset with the key{_SEEN_PLAYING}"),
     _fault("machine.reel_disconnected", "a reel is disconnected", f"check the reel's plug{_SEEN_PLAYING}"),
     _fault("machine.printer_comms", "the printer does not answer", f"check its plug and power{_SEEN_PRINT}"),
     _fault("machine.paper_out", "the printer has no paper", f"put paper in{_SEEN_PRINT}"),
@@ -104,15 +107,15 @@ MACHINE_FAULTS = (
     _fault("machine.printer_jam", "the printer's carriage is jammed", f"clear the paper path{_SEEN_PRINT}"),
     _fault(
         "machine.plan_return",
-        "the machine's plan of payments returns less of the bets than it must",
-        "close the machine, set the approved plan; over when the machine reports a plan that returns enough",
+        "the machine's plan of payments returns a smaller share of the bets than prescribed",
+        "close the machine, set the approved plan; the fault ends when the machine reports a plan that returns enough",
         severe=True,
     ),
     _fault(
         "machine.not_approved",
-        "the machine is not as it was approved",
-        "close the machine, find out who changed it, set back what the text names, or put newly approved values into "
-        "`approved`; over when they agree",
+        "the machine differs from its approval",
+        "close the machine, find out who changed it, restore the values named in the text, or enter newly approved "
+        "values in `approved`; the fault ends when both agree",
         severe=True,
     ),
     _fault("machine.out_of_service", "the machine took itself out of service", f"read its display{_SEEN_PLAYING}"),
@@ -120,8 +123,8 @@ MACHINE_FAULTS = (
 HOST_FAULTS = (
     _fault(
         "sas.doubtful",
-        "the machine reported something that could not be read for sure",
-        "look at the machine; if it happens again check cable, ground and adapter",
+        "a report of the machine could not be read reliably",
+        "check the machine; if it happens again, check cable, ground and adapter",
         person=False,
     ),
     _fault(
@@ -130,17 +133,23 @@ HOST_FAULTS = (
         "check cable, ground and adapter, 19200 baud, and that no other host polls this machine",
         person=False,
     ),
-    _fault("sas.busy", "the machine is busy and executes no request", "wait; if it stays, restart it", person=False),
+    _fault(
+        "sas.busy",
+        "the machine is busy and executes no request",
+        "wait; if the machine remains busy, restart it",
+        person=False,
+    ),
     _fault(
         "sas.deaf",
         "the machine answers general polls only",
-        "check in its menu that this SAS port is the reporting one, and the adapter's wakeup bit (mark parity)",
+        "check in its menu that this SAS port is the reporting one; check that the adapter sends the wakeup bit (mark "
+        "parity)",
         person=False,
     ),
     _fault(
         "sas.exceptions_lost",
-        "the machine's queue overflowed: things happened that it can no longer report",
-        "look at the machine's own event log",
+        "the machine's queue overflowed: some of its events are lost",
+        "read the machine's own event log",
         person=False,
         severe=True,
     ),
@@ -152,47 +161,47 @@ HOST_FAULTS = (
     ),
     _fault(
         "sas.bets_unknown",
-        "bets of the machine are missing in its jackpot",
-        "compare the machine's own meters with the last reading, and let two people settle the pool by a change; over "
-        "when its meters are read by a command (read-meters)",
+        "bets of the machine are missing from its jackpot",
+        "compare the machine's own meters with the last reading; let two people correct the pool by a change; the "
+        "fault ends after the command read-meters",
         severe=True,
     ),
     _fault(
         "sas.win_differs",
-        "the machine reports a jackpot of another amount than it was to show",
-        "pay nothing before the machine's record and the books of the pool are compared; over when an amount is "
+        "the machine reports a jackpot of a different amount than was sent to it",
+        "compare the machine's record with the books of the pool before you pay; the fault ends when an amount is "
         "displayed again",
         severe=True,
     ),
     _fault(
         "sas.amount_stale",
-        "the amount of the jackpot is not renewed: the machine is no longer sent one",
+        "the jackpot amount is out of date: amounts are no longer sent to the machine",
         "check that `feltd jackpots` of the pool runs and that the brokers of both sites are connected",
         person=False,
     ),
     _fault(
         "sas.progressive_silent",
         "the machine receives no jackpot amounts",
-        "check that the jackpot controller sends amounts, and that group and level are those of the machine",
+        "check that the jackpot controller sends amounts, and that its group and level match the machine's",
         person=False,
     ),
     _fault(
         "sas.host_validation",
-        "the machine waits for a host to validate its tickets: it prints none",
-        "connect its validation port to the ticket system, or set it to secure or standard validation; over when a "
-        "ticket is printed or it makes the numbers itself",
+        "the machine waits for a host to validate its tickets and prints none",
+        "connect its validation port to the ticket system, or set it to secure or standard validation; the fault ends "
+        "when it prints a ticket or makes its own numbers",
         severe=True,
     ),
     _fault(
         "sas.host_redemption",
-        "the machine waits for a host to approve a ticket: it gives each ticket back",
-        "connect its validation port to the ticket system, or switch redemption off in its menu; over when it reports "
-        "that redemption is off",
+        "the machine waits for a host to approve a ticket and returns every ticket",
+        "connect its validation port to the ticket system, or switch redemption off in its menu; the fault ends when "
+        "the machine reports that redemption is off",
         severe=True,
     ),
     _fault(
         "sas.denomination",
-        "the machine's denomination is not known, its meters are reported in credits",
+        "the machine's denomination is unknown: its meters are reported in credits",
         "send the machine's denomination and the code in this text to the maintainers",
     ),
 )

@@ -386,7 +386,7 @@ class MachineReader:
                 hits[n] = replace(hit, seen=(*hit.seen, source))
                 self._keep_hits(hits)
                 return []
-        return [*self._faults.strike("sas.doubtful", "a progressive win, and the machine can no longer report which")]
+        return [*self._faults.strike("sas.doubtful", "a progressive win whose level the machine can no longer report")]
 
     def _doubtful(self, level: int, amount: int) -> list[Event]:
         what = f"level {level}, {amount} was reported again: perhaps the same win"
@@ -699,8 +699,8 @@ class MachineReader:
         self._factor = None
         ended: list[Event] = [*self._faults.end(*self._faults.standing.open)]
         if gone:
-            ended += self._faults.strike("sas.bets_unknown", f"the machine before was counted up to coin in {gone}")
-        doubt = self._faults.strike("sas.doubtful", f"{names(old)}, of the machine before") if old else []
+            ended += self._faults.strike("sas.bets_unknown", f"the previous machine was counted up to coin in {gone}")
+        doubt = self._faults.strike("sas.doubtful", f"{names(old)}, of the previous machine") if old else []
         return [*ended, *doubt]
 
     def _not_described(self, command: int) -> list[Event]:

@@ -76,8 +76,8 @@ ASKS = ("error", "status")
 Station: TypeAlias = Annotated[str, Meta(pattern="^[0-9]{2}$", description="two digits")]
 Effect: TypeAlias = Literal["void", "number", "none"]
 
-VOID = "void as soon as it is seen with the ball running"
-NUMBER = "counts if it is over before the number, else void"
+VOID = "void if the fault is detected while the ball runs"
+NUMBER = "counts if the fault ends before the number, else void"
 WATCH = "clean the rim sensors, look for a ball out of the track, restart the game at the wheel"
 
 
@@ -100,14 +100,14 @@ ERRORS = (
     _error(
         "NO BALL DETECT",
         "void",
-        "the ball is not seen in the track",
+        "the ball is not detected in the track",
         "look for the ball: in the track, on the rotor, on the floor; put it back; clean the rim sensors",
         person=True,
     ),
     _error(
         "NO WIN NUM",
         "void",
-        "the ball fell and the wheel could not read its number",
+        "the ball fell, but the wheel could not read its number",
         "look for a foreign object or two balls on the rotor; clean the number sensor; let the wheel spin again",
         person=False,
     ),
@@ -115,35 +115,36 @@ ERRORS = (
         "SENSOR STUCK",
         "void",
         "a ball sensor is stuck, on or off",
-        "clean the rim sensors and take away what covers them; if it comes back, replace the sensor",
+        "clean the rim sensors and take away what covers them; if it happens again, replace the sensor",
         person=True,
     ),
     _error(
         "WRONG BALL DIR",
         "void",
         "the ball runs with the rotor",
-        "let the wheel spin again; if it comes back, check the launcher's valves and the direction setting",
+        "let the wheel spin again; if it happens again, check the launcher's valves and the direction setting",
         person=False,
     ),
     _error(
         "WRONG WHEEL DIR",
         "void",
         "the rotor turns the wrong way",
-        "let the wheel start again; if it comes back, check the motor's plug and the direction setting",
+        "let the wheel start again; if it happens again, check the motor's plug and the direction setting",
         person=False,
     ),
     _error(
         "LAUNCH FAIL",
         "number",
         "the ball was not launched",
-        "the wheel tries again by itself; else look for the ball in the launcher, check air pressure and nozzle",
+        "wait until the wheel tries again; if it fails, look for the ball in the launcher, check air pressure and "
+        "nozzle",
         person=False,
     ),
     _error(
         "NOT REACH POS",
         "number",
         "the ball lift does not reach its position",
-        "the wheel tries again by itself; else free what blocks the lift, check its motor and end switches",
+        "wait until the wheel tries again; if it fails, free the lift, check its motor and end switches",
         person=False,
     ),
     _error(
@@ -156,7 +157,7 @@ ERRORS = (
     _error(
         "ENCODER FAIL",
         "void",
-        "the rotor's position is not known: its encoder fails",
+        "the rotor's position is unknown: its encoder fails",
         "clean the encoder's disc, check its plug and distance; replace the encoder",
         person=True,
     ),
@@ -171,21 +172,21 @@ ERRORS = (
         "COMPRESSOR LEAK",
         "none",
         "the compressor loses air",
-        "play goes on; check hoses and fittings between two rounds, before launches begin to fail",
+        "check hoses and fittings between two rounds, before launches begin to fail",
         person=True,
     ),
     _error(
         "STUCK NMB",
         "void",
-        "the wheel does not leave no more bets: the ball does not fall",
-        "look whether the ball lies on a diamond or on something foreign; free it; restart the game at the wheel",
+        "the wheel stays in the phase 'no more bets': the ball does not fall",
+        "check whether the ball lies on a diamond or on a foreign object; free it; restart the game at the wheel",
         person=True,
     ),
     _error(
         "INVALID AFTER RELAUNCH",
         "void",
         "no valid result after the ball was launched again",
-        "let the wheel spin again; if it comes back, look for the cause of the failed launch before it",
+        "let the wheel spin again; if it happens again, find the cause of the failed launch",
         person=False,
     ),
 )
@@ -197,20 +198,20 @@ OWN_FAULTS = (
     Fault(
         UNKNOWN,
         "the wheel reports an error that this version does not support",
-        "look at the wheel's own display; write down the text and add it to `errors` in this device's options",
+        "read the wheel's own display; write down the text and add it to `errors` in this device's options",
         "by itself",
         VOID,
     ),
     Fault(
         CHANGED,
         "the wheel changed the number that it showed",
-        f"look where the ball lies: it may have bounced, or somebody touched it; {WATCH}",
+        f"look where the ball lies: it may have bounced or been touched; {WATCH}",
         "by itself",
         "void, also after its number was reported",
     ),
     Fault(
         RESET,
-        "the wheel's spin counter began again: it lost power, was restarted or reset",
+        "the wheel's spin counter began again: the wheel lost power, was restarted or reset",
         "check the wheel's power supply and plug, and whether somebody restarted it",
         "by itself",
         "missed: bets of a spin under way are returned",
@@ -221,7 +222,7 @@ OWN_FAULTS = (
         "compare a recording with the wheel's display and correct `map`; or set `blank_first` to false if this wheel "
         "keeps its last number",
         "by itself",
-        "void: a number that may be something else is not reported",
+        "void: a number that may be wrong is not reported",
         "error",
     ),
 )
@@ -755,7 +756,7 @@ class TcsSaturn:
             if isinstance(command, LaunchBall):
                 text = "the launch was sent, and no ball is seen in the rim; look for it before the next launch"
             else:
-                text = "the wheel was asked for its error and does not answer twice the same"
+                text = "the wheel did not answer the request for its error twice with the same text"
             raise CommandFailed(text) from None
         finally:
             self._order = None
@@ -768,7 +769,7 @@ class TcsSaturn:
         """Why the wheel's state forbids a launch; "" where it does not."""
         status = self._believed
         if status is None or self._before is None or stamp.tick - self._seen > STALE:
-            return "the wheel's state is not known now; wait for the wheel to answer"
+            return "the wheel's state is unknown now; wait until the wheel answers"
         for one in (self._before[0], status):
             if one.state in _BALL_RUNS:
                 return "a ball runs; wait for its number"
@@ -790,7 +791,7 @@ class TcsSaturn:
     def _tell_status(self, stamp: Chunk) -> dict[str, Any]:
         status = self._believed
         if status is None or stamp.tick - self._seen > STALE:
-            raise CommandRefused("the wheel's state is not known now; wait for the wheel to answer")
+            raise CommandRefused("the wheel's state is unknown now; wait until the wheel answers")
         told = {"state": status.state.value, "spin": status.spin, "speed": status.speed / 10, "error": status.error}
         return told | {"ball": status.ball, "rotor": status.rotor}
 

@@ -68,9 +68,9 @@ SELF_TEST = {
     11: "sensor 1 stuck on",
     12: "sensor 2 stuck on",
     13: "sensor 3 stuck on",
-    21: "sensor 1 blind",
-    22: "sensor 2 blind",
-    23: "sensor 3 blind",
+    21: "sensor 1 detects nothing",
+    22: "sensor 2 detects nothing",
+    23: "sensor 3 detects nothing",
     100: "the self-test timed out",
 }
 

@@ -71,7 +71,7 @@ class Authority:
 
     @classmethod
     def create(cls, folder: Path, site: str, now: datetime | None = None) -> "Authority":
-        """Make one, over an unfinished one. Raises BadAuthority where another one, or a part of it, is there."""
+        """Make one, over an unfinished one. Raises BadAuthority where a different or incomplete one exists."""
         at = now or datetime.now(UTC)
         issued = folder / "issued.json"
         there = [path for path in (folder / "ca.key", folder / "ca.crt", issued) if path.exists()]

@@ -67,7 +67,7 @@ def console(context: click.Context, config_path: Path) -> None:
 
 
 def journal_of(config: Any, keeping: Any) -> tuple[Any, str]:
-    """The journal of actions, and the reason if it has no room (empty: it has). Raises BadJournal."""
+    """The journal of actions, and the reason if it has no room ("" if it has). Raises BadJournal."""
     from daemon.console.site.actions import take_up
     from daemon.journal.store import Journal
 
@@ -194,8 +194,8 @@ def set_password(config_path: Path, name: str) -> None:
 @click.argument("name")
 @click.pass_obj
 def confirm_user(config_path: Path, name: str) -> None:
-    """Confirm that an account is the person's, where no confirmed user can: the first of a site."""
-    said = "confirmed; decides about money now, where the role does"
+    """Confirm that an account is the person's, if no user can, such as for the first account of a site."""
+    said = "confirmed; may now decide about money if the role may"
     _changed(config_path, name, said, lambda users, by: users.confirm(by, name))
 
 

@@ -23,7 +23,7 @@ EDGE_FAULTS = (
     Fault(
         "device.offline",
         "the device does not answer",
-        "check power and cable; it comes back by itself",
+        "check power and cable; the device reconnects by itself",
         "by itself",
         "waits if events may be missing; else goes on",
         "error",

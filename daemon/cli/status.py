@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 COLUMNS = 80
-DEVICE_REMEDY = "check power and cable; it comes back by itself"
+DEVICE_REMEDY = "check power and cable; the device reconnects by itself"
 
 ProcessState: TypeAlias = Literal[
     "running", "hangs", "not connected", "starting", "stopping", "restarting", "failed", "stopped", "unknown"

@@ -80,7 +80,7 @@ def add(config_path: Path, table_name: str, area: str, **given: Any) -> None:
 @WHO
 @YES
 def change(config_path: Path, name: str, **given: Any) -> None:
-    """Change game, options and devices of a table; what is not named stays."""
+    """Change game, options and devices of a table; settings that are not named are kept."""
     from daemon.cli.table_edit import TableChange, change_table
 
     devices = _devices(given["devices"])

@@ -124,7 +124,8 @@ class _Table:
         self.alerted = False
         """Whether an alert about a doubt is open."""
         self.abandoned = ""
-        """The game whose state was dropped: another one, or this one (state or row unreadable, or other options)."""
+        """The game whose state was dropped: a different one, or this one (state or row unreadable, or other "
+        "options)."""
         self.unreadable = False
         """Whether a row of its last round cannot be read."""
         self.other_options = False

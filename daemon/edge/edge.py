@@ -254,7 +254,7 @@ class Edge(BrokerProcess):
         for content, durable, done in waiting:
             try:
                 new, kept = content()
-            except Exception as error:  # noqa: BLE001 - a bug of one driver: it gets it, and the others go on
+            except Exception as error:  # noqa: BLE001 - a bug of one driver: only its caller gets the error
                 _fail(done, error)
                 continue
             entries += new

@@ -323,7 +323,7 @@ class Draft:
             self.since[account] = self.since.get(account, 0) - amount
 
     def give_gone(self, account: str, wanted: int) -> int:
-        """The part of an amount that the amounts that could not go back cover."""
+        """Count up to `wanted` of the amounts that could not go back as given again; returns the amount."""
         amount = min(wanted, self.gone.get(account, 0))
         if amount:
             self.move_gone(account, -amount)
@@ -565,7 +565,7 @@ def _note_later_wins(draft: Draft, round_: str, before: dict[str, int]) -> None:
 
 
 def _correct(draft: Draft, ended: Ended, known: RoundBook, mine: Sequence[PoolWin]) -> None:
-    """Decide a round again that has wins, if its result differs. Of one without, undo the new beginning of the pool."""
+    """Decide a round with wins again if its result differs. For a round without wins, undo the pool's new beginning."""
     if not mine:
         draft.undo_reset(ended.round, UNDONE)
         return

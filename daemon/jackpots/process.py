@@ -648,7 +648,7 @@ class Jackpots(BrokerProcess):
             raise NotOwner(f"{text}: this one ends; run one `feltd jackpots` with these pools")
 
     def _refuse_books(self, pool: str, other: PoolOwner) -> None:
-        """Raises NotOwner if the pool's last books were other ones, or a later copy of these."""
+        """Raises NotOwner if the pool's last books were different, or a later copy of these."""
         path, topic = self.journal.path, jackpot_topic(self.site, pool, "owner")
         if other.journal != self.journal.name:
             text = f"pool {pool} is kept by {other.owner} with the books {other.journal}, not {self.journal.name}"

@@ -98,5 +98,5 @@ class Opened(io.RawIOBase):
         try:
             return self._key.decrypt(nonce, chunk, self._header)
         except InvalidTag as error:
-            what = "the passphrase is another one, or the file was" if self._number == 1 else "the file was"
+            what = "the passphrase is different, or the file was" if self._number == 1 else "the file was"
             raise BadSealed(f"{what} changed or cut; take another copy of it") from error

@@ -163,8 +163,8 @@ def anything_in_log(path: Path) -> bool:
 def changed_log(path: Path) -> str:
     """The finding about the log of the journal at `path`; empty if there is none. Raises OSError.
 
-    Beside a writer a finding is repeated until it stays: a write in progress is then complete, and a log that began
-    again has another header.
+    A finding counts only when a second check repeats it: a write in progress is then complete, and a log that began
+    again has a different header.
     """
     before: tuple[int, bytes] | None = None
     while True:

@@ -87,7 +87,7 @@ class Beside(Struct, frozen=True):
 
 
 class BlackjackRounds(Game[Position]):
-    """The life of a table's rounds. A ruleset sets `house`, `text`, `terms` and `offered`."""
+    """The rounds of a table. A ruleset sets `house`, `text`, `terms` and `offered`."""
 
     State: ClassVar[type[BlackjackState]] = BlackjackState
     Facts: ClassVar[type[RoundFacts]] = BlackjackFacts
@@ -201,7 +201,7 @@ class BlackjackRounds(Game[Position]):
                 due["surrender"] = early
         return due
 
-    # ---- the life of a round
+    # ---- begin and end of a round
 
     def fresh(self) -> Position:
         """A new table, after its burn."""
@@ -234,13 +234,13 @@ class BlackjackRounds(Game[Position]):
         following = p.shoe != "fresh"
         burns = following and each == "one_and_before_second"
         play = Play(start="burns" if burns else "later" if following else "first")
-        # A round that never burnt its card leaves no second one due.
+        # If the last round did not burn its card, one card is due, not two.
         burn = max(p.burn, 1) if following and each != "none" and p.burn >= 0 else p.burn
         p = replace(p, play=play, open=True, paid=False, shoe="used", burn=burn, standing=(), earlier=0)
         return p.without_doubts("card_after_end", "loss_after_end"), (), False, PLAIN
 
     def over(self, position: Position) -> bool:
-        """Whether neither a hand nor the bank waits for anything."""
+        """Whether the hands and the bank are complete."""
         return position.play is not None and self.house.over(position.play)
 
     def end(self, position: Position, frame: Frame[Position], *, void: bool) -> Position:
@@ -301,7 +301,7 @@ class BlackjackRounds(Game[Position]):
         return replace(p, play=play, burn=UNSURE if p.burn else 0).with_doubts("seats")
 
     def ended_in_doubt(self, position: Position) -> bool:
-        """Whether a card came that no hand asked for while the bet of its hand may be lost."""
+        """Whether an unrequested card may belong to a hand whose bet is among the lost events."""
         return {"card_after_end", "loss_after_end"} <= {*position.doubts}
 
     def unused(self, position: Position, fact: Fact) -> tuple[Position, Effect]:

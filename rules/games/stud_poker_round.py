@@ -95,7 +95,7 @@ class StudPokerRounds(StudPokerTurns):
             return state, ()
         return super().apply(state, seen)
 
-    # ---- the life of a round
+    # ---- begin and end of a round
 
     def fresh(self) -> Position:
         """A table that was never played on."""

@@ -43,15 +43,17 @@ _FAULTS = {
     "camera_dark": Ailment("the camera shows nothing until somebody mends it", _FAILS, "counts", person=True),
 }
 _LINE = {
-    "garbage": Ailment("the answer is lost in noise: it is asked again", ("idp.unreadable", "idp.timeout"), "counts"),
+    "garbage": Ailment(
+        "the answer is lost in noise: it is requested again", ("idp.unreadable", "idp.timeout"), "counts"
+    ),
     "half_frame": Ailment("the answer is cut off and spoils the next", ("idp.unreadable", "idp.timeout"), "counts"),
     "repeated": Ailment("the answer comes twice", (), "counts"),
-    "silence": Ailment("the request is lost: it is asked again", ("idp.timeout",), "counts"),
-    "slow_drip": Ailment("the answer comes late, and in time", (), "counts"),
+    "silence": Ailment("the request is lost: it is sent again", ("idp.timeout",), "counts"),
+    "slow_drip": Ailment("the answer comes late, but before the timeout", (), "counts"),
     "wrong_baud": Ailment(
         "the request is lost in noise, which spoils the next ones", ("idp.timeout", "idp.failed"), "counts"
     ),
-    "unplugged": Ailment("the request is lost: it is asked again", ("idp.timeout",), "counts"),
+    "unplugged": Ailment("the request is lost: it is sent again", ("idp.timeout",), "counts"),
 }
 
 

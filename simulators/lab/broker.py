@@ -43,7 +43,7 @@ def no_broker(*, embedded: bool = False) -> str:
 
 
 def tied() -> list[str]:
-    """The prefix of a command that ends it with the process that started it, even if that is killed."""
+    """The prefix that ends a command when the process that started it ends, even if that process is killed."""
     setpriv = shutil.which("setpriv")
     return [setpriv, "--pdeathsig", "TERM"] if setpriv else []
 

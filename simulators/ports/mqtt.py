@@ -150,7 +150,8 @@ class Mqtt:
 
 
 def _still_wanted() -> None:
-    """asyncio.wait_for of Python 3.11, which aiomqtt uses, drops a cancellation that meets the answer: take it up."""
+    """asyncio.wait_for of Python 3.11, which aiomqtt uses, loses a cancellation that arrives with the answer: raise "
+    "it."""
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError

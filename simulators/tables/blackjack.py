@@ -293,7 +293,7 @@ class BlackjackTable(ShoeTable):
                 )
 
     def _gives_up(self, hand: _Hand) -> bool:
-        """Whether the player surrenders when he may: mostly as basic strategy says."""
+        """Whether the player surrenders when he may: mostly as in basic strategy."""
         total, soft = _count(hand.cards)
         bad = (total, _worth(self._bank[0])) in ((16, 9), (16, 10), (15, 10)) and not soft
         return bad and not self._may_split(hand) and self._minds.random() < 0.6
@@ -491,9 +491,9 @@ class BlackjackTable(ShoeTable):
         return told
 
     def _settled(self) -> Settled:
-        """Arts. 9 to 19: what each wager brings: main bets and what splits and doubles added, and what lies beside.
+        """Arts. 9 to 19: the payment of each wager: main bets with their splits and doubles, and side bets.
 
-        What lies beside no main bet goes back at the bell.
+        A side bet of a seat without a main bet goes back at the bell.
         """
         settled = []
         for (seat, bet), stake in self._laid.items():

@@ -75,7 +75,7 @@ def config(tmp_path: Path) -> Config:
             "fault: no ball. To do: put it back",
         ),
         ("device.faulted", {"text": "warm", "severity": "warning"}, "warning", "warning: warm"),
-        ("device.recovered", {"code": "wheel.no_ball"}, "info", "over: no ball is seen in the track"),
+        ("device.recovered", {"code": "wheel.no_ball"}, "info", "over: no ball is detected in the track"),
         ("device.recovered", {"code": "new.code"}, "info", "over: new.code"),
         ("device.online", {"continuous": True, "model": "SS2"}, "info", "online (SS2)"),
         ("device.online", {"continuous": False}, "info", "online; events may have been missed"),
@@ -103,7 +103,7 @@ def test_an_event_in_plain_words(kind: str, data: Any, severity: Severity, text:
         ("bets-closed", {"round": "rou-1:124"}, "info", "round 124: no more bets"),
         ("resolved", {"result": RESULT}, "info", "round 124: 17, black"),
         ("corrected", {"result": RESULT}, "warning", "round 124 corrected: 17, black"),
-        ("voided", {"result": VOID}, "warning", "round 124: void: no ball is seen in the track"),
+        ("voided", {"result": VOID}, "warning", "round 124: void: no ball is detected in the track"),
         ("resolved", {"result": 7}, "info", "resolved: cannot be read: "),
         ("newer", {"round": "rou-1:124"}, "info", "newer 124"),
     ],
@@ -168,7 +168,7 @@ def test_a_line_has_time_place_and_words(config: Config) -> None:
 
 def test_a_long_line_is_wrapped_under_itself_on_a_terminal(config: Config) -> None:
     fault = {
-        "text": "the ball is not seen for more than 5 s after no more bets",
+        "text": "the ball is not detected for more than 5 s after no more bets",
         "severity": "error",
         "remedy": "put it",
     }

@@ -86,9 +86,9 @@ def test_the_detail_of_a_fault_is_kept(lang: words.Lang, detail: str) -> None:
     [
         ("card.jam", "a card is stuck"),
         ("shoe.misscan", "a second card was pulled"),  # another version's words
-        ("wheel.no_ball", "no ball is seen in the track, nowhere"),
-        ("wheel.no_ball", "no ball is seen in the track (and no end"),
-        ("shoe.misscan", "no ball is seen in the track"),  # another fault's
+        ("wheel.no_ball", "no ball is detected in the track, nowhere"),
+        ("wheel.no_ball", "no ball is detected in the track (and no end"),
+        ("shoe.misscan", "no ball is detected in the track"),  # another fault's
         ("fdl.fault_30", "fault 30"),
         ("", ""),
         ("jackpot.refused", "win x is of the seats " + 2000 * ", as the rules report"),
@@ -100,7 +100,9 @@ def test_untranslated_fault_is_shown_unchanged(code: str, said: str) -> None:
 
 
 def test_a_fault_that_only_its_manual_knows_keeps_its_number_and_place() -> None:
-    fault = Fault("fdl.fault_3e", "fault 3E of the device", "look it up in its manual", "by a person", "goes on")
+    fault = Fault(
+        "fdl.fault_3e", "fault 3E of the device", "look it up in the device's manual", "by a person", "goes on"
+    )
     (event,) = Faults([fault]).strike(fault.code, "place 2")
     assert words.device_text("pt", fault.code, event.text) == "Avaria 3E do dispositivo (place 2)"
     assert words.device_text("zh-Hant", fault.code, event.text) == "裝置故障 3E（place 2）"
@@ -217,7 +219,7 @@ def console(tmp_path: Path) -> Iterator[Console]:
 @pytest.mark.parametrize(
     ("lang", "text", "remedy"),
     [
-        ("en", "no ball is seen in the track (place 3)", "put the ball into the track"),
+        ("en", "no ball is detected in the track (place 3)", "put the ball into the track"),
         ("pt", "Não se vê nenhuma bola na pista (place 3)", "Pôr a bola na pista"),
         ("zh-Hant", "珠軌內偵測不到珠子（place 3）", "把珠子放入珠軌"),
     ],
@@ -231,7 +233,7 @@ def test_every_place_tells_a_fault_in_the_readers_language(
     shown = history if name.startswith("devicelog") else html
     assert text in shown
     assert told_once or remedy in shown
-    assert (text == "no ball is seen in the track (place 3)") == ("no ball is seen" in shown)
+    assert (text == "no ball is detected in the track (place 3)") == ("no ball is detected" in shown)
 
 
 async def test_the_page_of_a_device_says_what_each_command_does(console: Console) -> None:

@@ -91,5 +91,5 @@ async def test_a_ledger_that_does_not_answer_leaves_the_figures_of_the_console(t
         assert "The ledger gave no answer" in text
         assert "The figures are those that this console received." in text
         assert "410.00" in text
-    assert "Load the page again to ask the site" in asked_never
+    assert "Load the page again to read the site" in asked_never
     assert file.splitlines()[1].endswith(","), "ledger_until is empty"

@@ -545,7 +545,7 @@ async def test_characters_unknown_to_the_sign_are_replaced_and_reported_once() -
         assert bench.lit == "???A"
         severities = [event.severity for event in bench.events if isinstance(event, DeviceFaulted)]
         assert severities == ["warning", "error"]
-        with pytest.raises(CommandRefused, match="nothing of the text"):
+        with pytest.raises(CommandRefused, match="cannot show this text"):
             await bench.announce("恭喜發財")
         assert bench.lit == "???A"
 

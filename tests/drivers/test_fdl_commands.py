@@ -130,9 +130,7 @@ async def test_no_answer_is_no_refusal() -> None:
         await table.caught_up()
         began = table.now
         ended = await ask(table, SelfTest())
-        assert ended == (
-            "CommandFailed: no answer in 2.1 s: whether the device acted is not known, its events will show it"
-        )
+        assert ended == ("CommandFailed: no answer in 2.1 s: it is unknown whether the device acted: see its events")
         assert table.now == pytest.approx(began + 2.1)
     assert device.done == 1
 
@@ -170,7 +168,7 @@ async def test_a_command_that_cannot_be_written_has_no_known_outcome() -> None:
         await table.caught_up()
         assert table._link is not None
         table._link.on_write = gone
-        assert (await ask(table, SelfTest())).startswith("CommandFailed: write error: whether the device acted")
+        assert (await ask(table, SelfTest())).startswith("CommandFailed: write error: it is unknown whether")
 
 
 @virtual_time

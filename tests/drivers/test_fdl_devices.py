@@ -1188,7 +1188,7 @@ async def test_a_device_that_never_goes_where_it_is_asked_is_refused() -> None:
     answer = identity(position=3)
     error, at, link, notebook = await ends(shaker_driver(), lambda link, _: link.feed(answer))
     assert isinstance(error, DeviceRefused)
-    assert "does not go on from where it is asked" in str(error)
+    assert "does not continue at the requested position" in str(error)
     assert len(notebook.events) == 1
     assert len(link.sent) < 30 * 20  # no storm of HELLOs
     assert at < 11

@@ -651,7 +651,7 @@ async def test_a_command_that_was_perhaps_carried_out_before_the_machine_was_bus
 
     instead(cable, answers)
     assert cable.driver is not None
-    said_of_it = "was not answered: whether it was done is not known" if lost else "nothing was done"
+    said_of_it = "was not answered: it is unknown whether it was done" if lost else "nothing was done"
     with pytest.raises(CommandFailed, match=said_of_it):
         await cable.driver.obey(EnableMachine(on=False))
     await cable.close()

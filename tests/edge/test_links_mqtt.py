@@ -115,7 +115,7 @@ def test_good_urls(url: str) -> None:
         ("mqtt://broker/?hear=a/*&say=*/b", "is the name of a sender"),
         ("mqtt://broker/?hear=a/b*&say=a/*", "no topic"),
         ("mqtt://broker/?hear=*/*&say=*/*", "no topic"),
-        ("mqtt://broker/?hear=a&say=a", "as if the device had sent it"),
+        ("mqtt://broker/?hear=a&say=a", "as messages of the device"),
         ("mqtt://broker/?hear=a&say=b&qos=2&keep=1", "unknown qos, keep; known: hear, say"),
         ("mqtt://broker/?hear=a&say=b&version=6", "5 or 3.1.1"),
         ("mqtt://broker/?hear=a&say=b&password_file=/x", "needs a username"),

@@ -98,7 +98,7 @@ def _seen(view: PoolView, table: str, now: datetime) -> Iterator[tuple[str, str,
             Alert(
                 code="jackpot.missing",
                 text=f"entries of {view.name} from {view.stuck[0]} on are missing: its books cannot be checked here",
-                remedy="look whether `feltd jackpots` runs, and at the broker; `feltd jackpot --check` reads the books",
+                remedy="check that `feltd jackpots` and the broker run; `feltd jackpot --check` reads the books",
                 severity="warning",
                 device=view.name,
             ),
@@ -131,7 +131,7 @@ def _late(view: PoolView, now: datetime) -> Iterator[tuple[str, str, Alert]]:
         "win",
         code="jackpot.win_waits",
         text=f"a win of {view.name} has waited for more than 15 minutes",
-        remedy="one supervisor confirms it on the page of the pool, another one pays it",
+        remedy="one supervisor confirms it on the page of the pool, another person pays it",
     )
     yield from _oldest(
         view,

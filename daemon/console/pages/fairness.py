@@ -97,7 +97,7 @@ class ShoeView(Struct, frozen=True):
 
 
 class RateView(Struct, frozen=True):
-    """`bad` of `n` were misread, or failed; `low` and `high` are where the true rate lies, with 95 %."""
+    """`bad` of `n` were misread, or failed; the true rate is between `low` and `high`, with 95 %."""
 
     device: str
     name: str
@@ -110,7 +110,7 @@ class RateView(Struct, frozen=True):
 
 
 class TimesView(Struct, frozen=True):
-    """Seconds below which the PARTS of `n` times lie."""
+    """Seconds that the PARTS of `n` times do not exceed."""
 
     device: str
     name: str

@@ -30,7 +30,7 @@ class BadStore(Exception):
 
 
 class Store:
-    """One file, open until `close`. `name` is random and permanent: a new store has another one."""
+    """One file, open until `close`. `name` is random and permanent: a new store has a different one."""
 
     def __init__(self, path: Path) -> None:
         """Open or create the file. Raises BadStore."""

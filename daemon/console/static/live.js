@@ -132,7 +132,7 @@
     }
   };
 
-  // The number of unacknowledged alerts is in the title: the page may be behind another.
+  // The number of unacknowledged alerts is in the title: the page may be hidden by another tab.
   const title = document.title;
   const count = () => {
     const n = Number(document.querySelector("[data-count]")?.dataset.count ?? 0);
@@ -197,7 +197,7 @@
     source.addEventListener("over", () => { source.close(); keep(true); location.reload(); });
   };
 
-  // A session may end while a person writes. The text is kept in this tab until the same user is back at the form: while a
+  // A session may end while a person writes. The text is kept in this tab until the same user opens the form again: while a
   // form is sent, on the pages of the login, and where the console ended the page. Passwords and codes do not.
   const TYPED = "typed", texts = "textarea, input:not([type]), input[type=text], input[type=number]";
   const keep = (over, form = null) => {

@@ -75,7 +75,7 @@ class _Target:
         if named != {self.level}:
             raise BadUrl(f"{url}: * is the name of a sender, at the same level of hear=… and of say=…")
         if self.say in self.hear:
-            raise BadUrl(f"{url}: what is published on {self.say} would be received as if the device had sent it")
+            raise BadUrl(f"{url}: messages published on {self.say} would be received as messages of the device")
         one = {key: values[-1] for key, values in query.items()}
         username, password_file = one.pop("username", ""), one.pop("password_file", "")
         version, ca_file = one.pop("version", "5"), one.pop("ca_file", "")
@@ -265,7 +265,7 @@ async def open_link(
                 raise LinkLost(f"{trouble}; check that the broker runs, and host and port of the url") from error
             raise trouble from error
         watch = asyncio.create_task(session.until_lost())
-        watch.add_done_callback(link._until_over)  # noqa: SLF001 - the two are one
+        watch.add_done_callback(link._until_over)  # noqa: SLF001 - a helper of this class
         try:
             yield link
         finally:
