@@ -503,7 +503,7 @@ def end_round(book: Book, seen: Seen, ended: Ended) -> Step:
     if book.tables.get(ended.table, TableBook()).open in (ended.round, ended.corrects):
         draft.table(ended.table, open="")
     if ended.corrects != ended.round and {ended.corrects, ended.round} <= book.rounds.keys():
-        # The round that it supersedes is gone; for its own round it is a correction.
+        # It supersedes an earlier round, whose bets are returned; for its own round it is a correction.
         stakes = None if ended.stakes is None else ()
         _end(draft, seen, Ended(ended.corrects, ended.table, (), "returned", stakes, ended.until, ended.corrects))
         ended = replace(ended, corrects=ended.round)
@@ -883,7 +883,7 @@ def unbalanced(book: Book) -> str:
             return f"{account} is {value}"
     wanted = sum(one.amount for one in open_wins(book)) * book.unit
     if (held := book.balance(PENDING)) != wanted:
-        return f"{held} is set aside for wins, and {wanted} waits"
+        return f"{held} is set aside for wins, but the open wins are {wanted}"
     return ""
 
 

@@ -38,7 +38,7 @@ class HidShoe(Cards):
             "a card's code is scratched: the scanner types NOREAD", (_DOUBT, "shoe.unreadable"), "suspended"
         ),
         "wrong_code": Ailment(
-            "a card of another house, or a sticker: a code that is no card's",
+            "a card of another house, or a sticker: a code that belongs to no card",
             (_DOUBT, "shoe.unknown_code"),
             "suspended",
         ),

@@ -184,7 +184,7 @@ def test_an_entry_that_was_changed_is_named(tmp_path: Path, change: dict[str, An
     [
         ("balances", b'{"visible":5}', "the accounts sum to 5"),
         ("balances", b'{"visible":-5,"hidden":5}', "visible is -5"),
-        ("balances", b'{"visible":5,"house":-5}', "0 is set aside for wins, and 10080 waits"),
+        ("balances", b'{"visible":5,"house":-5}', "0 is set aside for wins, but the open wins are 10080"),
         ("unit", b"420", "waits"),
         ("number", b"3", "the state is after entry 3"),
         ("terms", b"{", "cannot be read"),
@@ -206,7 +206,7 @@ def test_a_win_that_was_lost_is_named(tmp_path: Path) -> None:
     live(path, batch=1)
     damaged(path, "DELETE FROM memory WHERE key LIKE 'book/p/win/%'")
     journal = Journal(path)
-    with pytest.raises(BadBooks, match="is set aside for wins, and 0 waits"):
+    with pytest.raises(BadBooks, match="is set aside for wins, but the open wins are 0"):
         Books(journal, {"p": TERMS}, NOON)
     journal.close()
 
