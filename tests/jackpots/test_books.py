@@ -185,7 +185,7 @@ def test_an_entry_that_was_changed_is_named(tmp_path: Path, change: dict[str, An
         ("balances", b'{"visible":5}', "the accounts sum to 5"),
         ("balances", b'{"visible":-5,"hidden":5}', "visible is -5"),
         ("balances", b'{"visible":5,"house":-5}', "0 is set aside for wins, but the open wins are 10080"),
-        ("unit", b"420", "waits"),
+        ("unit", b"420", "the open wins are"),
         ("number", b"3", "the state is after entry 3"),
         ("terms", b"{", "cannot be read"),
         ("terms", b'{"seed":1,"visible":"2","hidden":"0"}', "cannot be read"),
