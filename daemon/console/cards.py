@@ -8,7 +8,7 @@ from pathlib import Path
 
 import jinja2
 
-from daemon.words.words import Lang, catalog, device_text, say
+from daemon.words.words import Lang, catalog, device_text, say, sentence
 from drivers import DRIVERS
 from drivers.faults import Fault
 from protocols.contract.commands import name_of
@@ -40,9 +40,7 @@ def card_page(driver: str, places: Sequence[tuple[str, str]], lang: Lang) -> str
     rows = [
         (
             one,
-            device_text(lang, one.code, one.text),
-            device_text(lang, one.code, one.remedy),
-            device_text(lang, one.code, one.round),
+            *(sentence(device_text(lang, one.code, text)) for text in (one.text, one.remedy, one.round)),
         )
         for one in _faults(driver)
     ]

@@ -287,6 +287,7 @@ def _templates(**more: Any) -> jinja2.Environment:
     made.filters["utc"] = utc
     made.filters["json"] = lambda value: json.dumps(value, ensure_ascii=False, indent=2)
     made.filters["code"] = _code
+    made.filters["sentence"] = words.sentence
     made.globals.update(more)
 
     @lru_cache(LINES)

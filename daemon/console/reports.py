@@ -248,7 +248,7 @@ class Printer:
                 (
                     self._when(note.at),
                     self._t(f"rounds.note_{note.kind}"),
-                    words.reason(self._lang, note.reason),
+                    words.sentence(words.reason(self._lang, note.reason)),
                     note.law,
                 )
                 for note in report.notes
@@ -287,7 +287,7 @@ class Printer:
             (self._t("rounds.ended"), self._when(one.time)),
             (
                 self._t("table.outcome"),
-                words.reason(self._lang, void.reason) + " · " + self._t(f"void.{void.bets}")
+                words.sentence(words.reason(self._lang, void.reason)) + " · " + self._t(f"void.{void.bets}")
                 if void
                 else result.announcements.get(self._lang) or result.announcements.get("en", ""),
             ),
@@ -312,7 +312,7 @@ class Printer:
         if result.demo:
             facts.append((self._t("paper.demo"), self._t("paper.demo_text")))
         facts += [
-            (self._t("round.irregular"), f"{words.noted(self._lang, note)} ({note.law})")
+            (self._t("round.irregular"), f"{words.sentence(words.noted(self._lang, note))} ({note.law})")
             for note in result.irregularities
         ]
         blocks: list[Block] = [Heading(f"{self._t(kind)} · {self._when(one.time)}"), Facts(tuple(facts))]

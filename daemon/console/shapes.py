@@ -301,7 +301,7 @@ def chip(result: Result, lang: words.Lang) -> Chip:
     """The shortest word for a result."""
     title = result.announcements.get(lang, "")
     if result.void is not None:
-        return Chip("–", "void", words.reason(lang, result.void.reason))
+        return Chip("–", "void", words.sentence(words.reason(lang, result.void.reason)))
     outcome = facts_of_result(result)
     match outcome:
         case RouletteFacts():

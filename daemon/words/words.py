@@ -15,7 +15,19 @@ from protocols.contract.documents import Alert
 from protocols.contract.reasons import Reason, Value
 from protocols.contract.results import Irregularity
 
-__all__ = ["LANGS", "Lang", "alert", "catalog", "choose", "device_text", "noted", "plurals", "reason", "say"]
+__all__ = [
+    "LANGS",
+    "Lang",
+    "alert",
+    "catalog",
+    "choose",
+    "device_text",
+    "noted",
+    "plurals",
+    "reason",
+    "say",
+    "sentence",
+]
 
 # Limits of a browser's accepted languages: characters, languages, and parts of one. Any client may send 64 KiB.
 MOST_ACCEPTED, MOST_LANGUAGES, MOST_TAGS = 200, 10, 3
@@ -114,6 +126,19 @@ def reason(lang: Lang, one: Reason | None, of: str = "") -> str:
         if text := _text(lang, key, one.values):
             return text.format_map(_Values({name: value(lang, name, of) for name, of in one.values.items()}))
     return one.code.replace("_", " ")
+
+
+# The first word of a sentence; a name of a device has digits.
+_FIRST_WORD = re.compile(r"(?!feltd\b)[^\W\d_]+(?:['’-][^\W\d_]+)*[,;:.]?(?=\s|$)")
+
+
+def sentence(text: str, name: str = "") -> str:
+    """A sentence that stands alone begins with a capital, but for a name such as `name`, that of its device.
+
+    The catalogues have the sentences of faults, alerts, reasons and irregularities as they follow a colon.
+    """
+    first = _FIRST_WORD.match(text)
+    return text if first is None or first[0] == name else text[:1].upper() + text[1:]
 
 
 def _keys(code: str, of: str) -> tuple[str, ...]:

@@ -67,8 +67,8 @@ async def test_open_incident_is_shown_with_its_remedy(console: Console) -> None:
     console.alert("rou-3", "wheel-1-oil", code="oil.low", severity="warning", text="oil is low", device="wheel-1")
     async with console.browser("viewer") as browser:
         page = (await browser.get("/alerts")).text
-        assert page.index("a card is &lt;stuck&gt;") < page.index("oil is low")
-        assert "open the shoe" in page
+        assert page.index("A card is &lt;stuck&gt;") < page.index("Oil is low")
+        assert "Open the shoe" in page
         assert '<span class="badge error">2 open</span>' in page
         assert 'action="/alerts/' not in page  # who only looks has no buttons
         assert "1 times" not in page
@@ -84,7 +84,7 @@ async def test_in_three_languages(console: Console, lang: str, word: str) -> Non
         console.edge("rules", online=False)
         console.wait(1)
         page = (await browser.get("/alerts")).text
-        assert words.catalog(lang)["alerts.code.rules.offline"].format(name="rules") in page
+        assert words.sentence(words.catalog(lang)["alerts.code.rules.offline"].format(name="rules")) in page
 
 
 def refused(console: Console) -> set[tuple[str, str]]:
@@ -105,8 +105,8 @@ async def test_a_table_or_pool_that_the_access_list_suspends_is_an_alert_with_it
     assert refused(console) == {("bac-12", "edge-7"), ("", "jackpots")}
     async with console.browser("viewer") as browser:
         page = (await browser.get("/alerts")).text
-        assert "the broker refuses edge-7 the topics of table bac-12" in page
-        assert "the broker refuses jackpots the topics of jackpot red" in page
+        assert "The broker refuses edge-7 the topics of table bac-12" in page
+        assert "The broker refuses jackpots the topics of jackpot red" in page
         assert "feltd acl" in page
     for lang, word in (("pt", "recusa a edge-7"), ("zh-Hant", "拒絕 edge-7")):
         async with console.browser("viewer", **{"accept-language": lang}) as browser:
@@ -151,8 +151,8 @@ def test_page_of_a_table_shows_its_alerts_and_their_buttons(console: Console) ->
     console.alert("rou-3", "x", code="x", text="the wheel squeaks")
     console.wait(1)
     drawn = console.house.live.html("alerts/table/bac-12", Viewer("en", "technician", name="tess"))
-    assert "a card is stuck" in drawn
-    assert "two results differ" in drawn
+    assert "A card is stuck" in drawn
+    assert "Two results differ" in drawn
     assert "squeaks" not in drawn
     assert drawn.count("/acknowledge") == 2
     assert 'name="to" value="/table/bac-12"' in drawn
@@ -349,7 +349,7 @@ async def test_a_supervisor_silences_and_ends_it(console: Console) -> None:
         page = (await browser.get("/alerts")).text
         assert "silenced until" in page
         assert "the shoe is changed" in page
-        assert "a card is stuck" in page  # hidden from lamps, not from here
+        assert "A card is stuck" in page  # hidden from lamps, not from here
         assert '<span class="badge error">' not in page
         [silence] = console.house.incidents.silences(console.now)
         assert silence.until == T0 + timedelta(hours=1)
@@ -620,7 +620,7 @@ async def test_the_pit_shows_what_is_open_and_a_silence_takes_it_from_the_lamps(
         assert "the shoe is cleaned" in tile()
         assert "a card is stuck" not in tile()
         assert 'class="lamp error"' in tile()  # the device's own lamp tells the truth
-        assert "a card is stuck" in (await browser.get("/alerts")).text
+        assert "A card is stuck" in (await browser.get("/alerts")).text
     console.wait(15 * 60)
     assert 'class="card tile error"' in tile()
 

@@ -369,15 +369,15 @@ def test_a_new_alert_waits_for_who_writes_a_note_and_no_longer(tmp_path: Path) -
         page.press(f"#alert-{n} summary")
         page.driver.execute_script("document.querySelector(arguments[0]).focus()", note)
         floor.do(lambda: begin("second"))
-        page.until(alerts, "the second is stuck")  # nothing is written yet
+        page.until(alerts, "The second is stuck")  # nothing is written yet
         assert page.driver.execute_script("return document.activeElement.id") == f"note-{n}"
         page.write(note, "on my")
         floor.do(lambda: begin("third"))
         page.until("#waits:not([hidden])")
         page.write(note, " way")
-        assert "the third is stuck" not in page.text(alerts)
+        assert "The third is stuck" not in page.text(alerts)
         page.driver.execute_script("document.activeElement.blur()")
-        page.until(alerts, "the third is stuck")
+        page.until(alerts, "The third is stuck")
         page.until("#waits[hidden]")
         assert page.driver.execute_script("return document.querySelector(arguments[0]).value", note) == "on my way"
         page.follow(f"form[action='/alerts/{n}/acknowledge'] button")

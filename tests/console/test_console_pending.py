@@ -116,7 +116,7 @@ def test_one_line_stands_for_a_table_with_its_worst_alert(console: Console) -> N
     console.alert("bac-12", "b", code="shoe.jam", text="a card is stuck")
     console.wait(40)
     console.alert("rou-3", "c", code="wheel.slow", text="the wheel is slow", severity="warning")
-    assert lines(console) == ["bac-12 a card is stuck and 1 more at this table", "rou-3 the wheel is slow"]
+    assert lines(console) == ["bac-12 A card is stuck and 1 more at this table", "rou-3 The wheel is slow"]
     assert len(lines(console, "alerts")) == 3
 
 
@@ -127,11 +127,11 @@ def test_one_webhook_message_stands_for_a_table_with_its_worst_alert(console: Co
     console.alert("bac-12", "c", code="shoe.lid", text="the lid is open")
     console.alert("bac-12", "d", code="shoe.worn", text="the belt is worn", severity="warning")
     console.wait(40)
-    assert lines(console) == ["bac-12 a card is stuck and 3 more at this table"]
+    assert lines(console) == ["bac-12 A card is stuck and 3 more at this table"]
     assert sent(console) == [("opened", "shoe.dust", []), ("opened", "shoe.jam", [])]
     console.alert("rou-3", "e", code="wheel.slow", text="the wheel is slow", severity="warning")
     console.alert("bac-12", "b")
-    assert lines(console)[0] == "bac-12 the lid is open and 2 more at this table"
+    assert lines(console)[0] == "bac-12 The lid is open and 2 more at this table"
     assert sent(console)[2:] == [
         ("opened", "wheel.slow", []),
         ("resolved", "shoe.jam", []),

@@ -258,7 +258,7 @@ def test_a_fault_is_acknowledged_with_one_press_and_the_pit_stays(pit: FullPit, 
     look(page, pit, "tess", "/?area=Salon", DESK)
     pit.do(lambda: pit.fault("fan-03", "lamps-1"))
     try:
-        page.until("[data-live='alerts/worst'] .line1", "a lamp that should be dark is lit")
+        page.until("[data-live='alerts/worst'] .line1", "A lamp that should be dark is lit")
         page.until("[data-live='counts']", "1 fault")
         assert page.driver.title.startswith("(1) ")
         page.follow("[data-live='alerts/worst'] .line1 button")
@@ -276,7 +276,7 @@ def test_a_fault_is_handled_from_its_line_and_handed_over(pit: FullPit, page: Br
     look(page, pit, "tess", "/", DESK)
     pit.do(lambda: pit.fault("rou-04", "lamps-1"))
     try:
-        page.until(line, "a lamp that should be dark is lit")
+        page.until(line, "A lamp that should be dark is lit")
         for button, stage in (("Take it", "taken"), ("On the way", "on the way"), ("At the table", "at the table")):
             page.until(f"{line} > form button", button)
             page.follow(f"{line} > form button")

@@ -239,11 +239,11 @@ def jams_until_told(floor: Floor, page: Browser) -> None:
     """
     for _ in range(12):
         with contextlib.suppress(AssertionError):
-            page.until("article", "a bill is jammed", patience=10)
+            page.until("article", "A bill is jammed", patience=10)
             return
         floor.repairs("slot-1", "slot-1")
         floor.breaks("slot-1", "slot-1", "bill_jam")
-    page.until("article", "a bill is jammed")
+    page.until("article", "A bill is jammed")
 
 
 def test_a_fault_is_taken_and_silenced_on_the_page_of_its_device(floor: Floor, page: Browser) -> None:

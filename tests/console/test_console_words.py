@@ -110,7 +110,7 @@ def test_the_count_is_n_or_the_only_number() -> None:
     assert words.say("en", "access.wait", seconds=1) == "Too many tries. Try again in 1 second."
     assert words.say("pt", "fair.ties", n=number("pt", 1)) == "1 empate"
     assert words.say("pt", "fair.shoe", name="1", n=2) == "Sabot 1: 2 cartas"
-    assert words.reason("pt", Reason("packet_cards", {"n": 1, "hand": "B"})) == "Foi entregue 1 carta a B"
+    assert words.reason("pt", Reason("packet_cards", {"n": 1, "hand": "B"})) == "foi entregue 1 carta a B"
 
 
 def test_numbers_are_written_as_each_language_does() -> None:
@@ -180,6 +180,38 @@ def test_the_words_are_those_of_the_glossary() -> None:
     for lang in OTHERS:
         wrong = {key: found[0] for key, text in texts(lang).items() if (found := patterns[lang].search(text))}
         assert not wrong
+
+
+# What follows a colon, or stands alone.
+SENTENCES = ("fault.", "alert.", "alerts.code.", "alerts.remedy.", "reason.", "irregular.", "told.")
+
+
+@pytest.mark.parametrize("lang", ["en", "pt"])
+def test_a_sentence_begins_small_after_a_colon_and_with_a_capital_alone(lang: words.Lang) -> None:
+    """The catalogues have them as they follow a colon; `sentence` is the one place that makes them stand alone."""
+    first = {key: text for key, text in texts(lang).items() if key.startswith(SENTENCES) and text[:1].isalpha()}
+    assert len(first) > 900
+    assert not [key for key, text in first.items() if text[0].isupper() and not text[:2].isupper()]  # but an acronym
+    assert not [key for key, text in first.items() if words.sentence(text)[0].islower()]
+
+
+@pytest.mark.parametrize(
+    ("text", "alone"),
+    [
+        ("the wheel's rotor stops", "The wheel's rotor stops"),
+        ("as respostas chegam danificadas", "As respostas chegam danificadas"),
+        ("retirá-la; e outra vez", "Retirá-la; e outra vez"),
+        ("wheel-1 does not answer", "wheel-1 does not answer"),
+        ("shoe does not answer", "shoe does not answer"),
+        ("feltd found no broker", "feltd found no broker"),
+        ("MAC of edge-7 is missing", "MAC of edge-7 is missing"),
+        ("17 cards", "17 cards"),
+        ("有牌讀不到", "有牌讀不到"),
+        ("", ""),
+    ],
+)
+def test_a_name_stays_as_it_is_at_the_beginning_of_a_sentence(text: str, alone: str) -> None:
+    assert words.sentence(text, "shoe") == alone
 
 
 PARTICIPLE = re.compile(r"^(?!estado)\w*(?:ad|id|ert|ost|eit)(?P<ending>[oa])\b", re.IGNORECASE)

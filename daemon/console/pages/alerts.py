@@ -159,18 +159,24 @@ class Line(Struct, frozen=True):
 
 
 def _line(shown: Shown, lang: words.Lang) -> Line:
-    text, remedy = said(shown.incident, lang)
+    text, remedy = alone(shown.incident, lang)
     return Line(shown.incident, text, remedy, shown.silence.until if shown.silence is not None else None, shown.silence)
 
 
 def said(one: Incident, lang: words.Lang) -> tuple[str, str]:
-    """Text and remedy in the language of the reader."""
+    """Text and remedy in the language of the reader, as they follow a colon."""
     key = f"alerts.code.{one.code}"
     if one.heard == "console" and key in words.catalog("en"):
         return words.say(lang, key, name=one.device), words.say(lang, f"alerts.remedy.{one.code}", name=one.device)
     if one.why is not None:
         return words.reason(lang, one.why, one.code), words.reason(lang, one.to_do, one.code)
     return words.device_text(lang, one.code, one.text), words.device_text(lang, one.code, one.remedy)
+
+
+def alone(one: Incident, lang: words.Lang) -> tuple[str, str]:
+    """Text and remedy as sentences that stand alone."""
+    text, remedy = said(one, lang)
+    return words.sentence(text, one.device), words.sentence(remedy)
 
 
 def fragment(

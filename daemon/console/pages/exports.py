@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from daemon.console import paper, reports
 from daemon.console.context import ConsoleContext
-from daemon.console.pages.alerts import said
+from daemon.console.pages.alerts import alone
 from daemon.console.pages.rounds import AFTER, BEFORE, LONGEST, acts_of, period_of, table_of
 from daemon.console.reports import (
     COLUMNS,
@@ -184,7 +184,7 @@ class _Pages:
         """The alerts of the table; and whether some are left out."""
         found = self._context.incidents.during(asked.since, asked.until, MOST_ALERTS + 1, (asked.place,))
         alerts = tuple(
-            Alarm(one.began, one.ended, one.device, one.severity, one.code, said(one, lang)[0], one.by)
+            Alarm(one.began, one.ended, one.device, one.severity, one.code, alone(one, lang)[0], one.by)
             for one in found[:MOST_ALERTS]
             if one.table == asked.place
         )

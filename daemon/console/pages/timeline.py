@@ -234,7 +234,9 @@ def _incidents(context: ConsoleContext, table: str, strip: _Strip, lang: words.L
             text = words.say(lang, "day.suspended", round=one.round, text=text)
             yield Mark("rounds", "suspended", "waits", one.began, one.ended, text, to)
         elif one.code != "device.offline":
-            named = text if one.device in text else f"{one.device}: {text}"
+            named = f"{one.device}{words.say(lang, 'site.colon')}{text}"
+            if one.device in text:
+                named = words.sentence(text, one.device)
             yield Mark("alerts", one.severity, one.severity, one.began, one.ended, named, to)
         for step in one.steps:
             if step.time >= strip.since:
