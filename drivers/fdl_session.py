@@ -347,7 +347,7 @@ class Session:
         )
 
     def _meet(self, identity: fdl.Identity, frame: fdl.Frame, chunk: Chunk, now: float) -> None:
-        """Compare the device's counters with our memory; events in between decide what can still be trusted."""
+        """Compare the device's counters with our memory; where events may be missing, open faults are in doubt."""
         if identity.kind != self._kind:
             found, wanted = fdl.KINDS.get(identity.kind, "device of an unknown kind"), fdl.KINDS[self._kind]
             raise DeviceRefused(

@@ -38,7 +38,7 @@ class OnDemand(MutableMapping[str, T]):
 
 
 def whole_modules(names: Iterable[str]) -> list[str]:
-    """The modules without parts of another module, as `sas_machine_faults` is of `sas_machine`."""
+    """The modules that are not part of another one; `sas_machine_faults` is part of `sas_machine`."""
     found = list(names)
     return [name for name in found if not any(name.startswith(f"{whole}_") for whole in found)]
 

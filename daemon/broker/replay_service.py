@@ -111,7 +111,7 @@ class _Wanted:
         self._asked: dict[tuple[int, int], _Ranges] = {}
         """Requests without an answer yet, the oldest first: the range of the answer, and its unpublished part."""
         self._crowded = False
-        """Whether rows are wanted by requests that are not in `_asked`."""
+        """Whether there were more requests than `_asked` holds."""
         self._turn = self._cursor = 0
         self._until = float("-inf")
 

@@ -201,7 +201,7 @@ class Record(msgspec.Struct, frozen=True):
         return Malformed(wrong) if wrong else record
 
     def contradiction(self) -> str:
-        """Why the values cannot stand together; "" where they can."""
+        """How the values contradict each other; "" if they do not."""
         return ""
 
     @classmethod

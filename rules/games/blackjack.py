@@ -253,7 +253,8 @@ class House(Struct, frozen=True):
     split no other pair of that rank. `doubles_on`: the totals of two cards that may be doubled, whatever `doubling` is;
     an ace among them stays one. `stand_above`: a hand may stand above this total only. `protected`: a bank blackjack
     takes one bet of a seat only. `half_for_five`: five cards may take half the bet. `even_money_against`: values of the
-    bank's first card; `asks_blackjack`: against them a blackjack decides at its turn, as there is no peek.
+    bank's first card; `asks_blackjack`: against them a player with a
+    blackjack decides at the hand's turn, because there is no peek.
     """
 
     hole: bool = False
