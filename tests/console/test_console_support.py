@@ -260,7 +260,7 @@ async def test_a_bundle_shows_how_far_it_is_and_is_made_one_at_a_time(
         assert (await other.get("/bundle")).status_code == 404
         slow.steps.release()
         second = await seen(inn, other, '<span class="icon" aria-hidden="true">▸</span>States and incidents')
-        assert "sup has the bundle made" in second
+        assert "The bundle is being made for sup." in second
         slow.steps.release(10_000)
         await bundle_made(inn.house)
         assert "download" in (await other.get("/support")).text

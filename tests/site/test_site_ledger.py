@@ -561,7 +561,7 @@ async def test_the_floor_says_where_the_ledger_has_fewer_rounds(database: Postgr
     received(console, "bac-12", of_floor("bac-12"))
     for until, said in (
         (None, "has nothing of this time yet"),
-        (NOON + timedelta(hours=1), "fewer rounds than this console of bac-12"),
+        (NOON + timedelta(hours=1), "fewer rounds of bac-12 than this console"),
     ):
         if until:
             writer(database).write([], "RES", MADE, 1, until)
