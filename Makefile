@@ -65,8 +65,8 @@ corpus: .venv/.runtime .venv/.lab
 	PYTHONPATH=.:tests/support $(BIN)/python -m corpus $(ARGS)
 
 # The pictures of docs/how-to/operate-the-console.md, the speed of the pages, and build/pictures: every page at four sizes,
-# in two themes and three languages. ARGS=sheet makes the latter alone.
-pictures: .venv/.runtime .venv/.lab .venv/.dev
+# in two themes and three languages; those of a ledger, too, where PostgreSQL is installed. ARGS=sheet makes the latter alone.
+pictures: .venv/.runtime .venv/.lab .venv/.dev .venv/.backbone .venv/.ledger
 	@tests/need-programs
 	PYTHONPATH=.:tests/support $(BIN)/python tests/support/pictures.py $(ARGS)
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from psycopg import Connection
 
-__all__ = ["GROUPS", "REPORTS", "NoReport", "Played", "Report", "TooSlow", "played", "report", "statement"]
+__all__ = ["AMOUNTS", "GROUPS", "REPORTS", "NoReport", "Played", "Report", "TooSlow", "played", "report", "statement"]
 
 GROUPS: Final = {
     "day": "day",
@@ -38,6 +38,8 @@ _AMOUNTS: Final = ("staked", "from_house", "to_other_pools", "to_pool", "pending
 _BOOKS: Final = "sum(entries)::bigint AS entries, " + ", ".join(
     f"trim_scale(round(sum({one} / unit), 6)) AS {one}" for one in _AMOUNTS
 )
+AMOUNTS: Final = frozenset({"wagered", "paid", "hold", *_AMOUNTS})
+"""The columns with amounts, in smallest units of the currency."""
 _OF_ALL: Final = ("day", "hour", "site", "table")
 REPORTS: Final = {
     "hold": (_SUMS, _HOLD, (*_OF_ALL, "game")),

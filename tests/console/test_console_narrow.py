@@ -4,17 +4,19 @@ Every page is looked at, found from the routes, in all languages. Portuguese has
 all sizes; at length the others are, too.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from axe_core_python.selenium import Axe
 from contact_sheet import filled, places
-from floor import browser
+from floor import Browser, browser
 from full_pit import sized
 from helpers import at_length
 
 from daemon.words.words import LANGS
+from simulators.lab.site.postgres import no_postgres
 
 pytestmark = [
     pytest.mark.system,
@@ -61,37 +63,52 @@ return unseen;
 """
 
 
-def troubles() -> Iterator[str]:
-    with filled(12, pools=True) as pit, browser(pit) as page:
-        looked = sorted(places(pit).values())
-        for lang in LANGS:
-            fully = lang in at_length(("pt",), LANGS)
-            come: str | None = None
-            for who, path in looked:
-                if who != come:
-                    come = who
-                    page.come_in(who or "vera", lang=lang)
-                    if not who:
-                        page.driver.delete_cookie("feltd")
-                page.go(path)
-                page.until("main > *")
-                if page.driver.execute_script("return scrollY"):
-                    yield f"{path}, {lang}: does not begin at its top"
-                for width in DESKS if fully else ():
-                    sized(page, (width, 800))
-                    if page.driver.execute_script(CUT_MENU):
-                        yield f"{path} at {width} px, {lang}: links of the menu are cut off"
-                    if width == DESKS[0]:
-                        wide: list[Any] = page.driver.execute_script(WIDE)
-                        yield from (f"{path} at {width} px, {lang}: {one}" for one in wide)
-                page.driver.execute_script(UNFOLD)
-                for size in PHONES if fully else PHONES[:1]:
-                    sized(page, size)
-                    for script in (BEYOND, CUT, WIDE, UNSEEN):
-                        found: list[Any] = page.driver.execute_script(script)
-                        yield from (f"{path} at {size[0]} px, {lang}: {one}" for one in found)
+def troubles(page: Browser, looked: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Of these pages, each with its reader ("": nobody)."""
+    for lang in LANGS:
+        fully = lang in at_length(("pt",), LANGS)
+        come: str | None = None
+        for who, path in looked:
+            if who != come:
+                come = who
+                page.come_in(who or "vera", lang=lang)
+                if not who:
+                    page.driver.delete_cookie("feltd")
+            page.go(path)
+            page.until("main > *")
+            if page.driver.execute_script("return scrollY"):
+                yield f"{path}, {lang}: does not begin at its top"
+            for width in DESKS if fully else ():
+                sized(page, (width, 800))
+                if page.driver.execute_script(CUT_MENU):
+                    yield f"{path} at {width} px, {lang}: links of the menu are cut off"
+                if width == DESKS[0]:
+                    wide: list[Any] = page.driver.execute_script(WIDE)
+                    yield from (f"{path} at {width} px, {lang}: {one}" for one in wide)
+            page.driver.execute_script(UNFOLD)
+            for size in PHONES if fully else PHONES[:1]:
+                sized(page, size)
+                for script in (BEYOND, CUT, WIDE, UNSEEN):
+                    found: list[Any] = page.driver.execute_script(script)
+                    yield from (f"{path} at {size[0]} px, {lang}: {one}" for one in found)
 
 
 def test_every_page_and_the_menu_fit_a_phone() -> None:
-    found = list(troubles())
+    with filled(12, pools=True) as pit, browser(pit) as page:
+        found = list(troubles(page, sorted(places(pit).values())))
+    assert found == [], "\n".join(found)
+
+
+@pytest.mark.skipif(bool(no_postgres()), reason=no_postgres())
+def test_reports_of_a_ledger_fit_a_phone_and_have_no_fault_of_access() -> None:
+    from reports_pit import reports_pit  # needs psycopg
+
+    with reports_pit(6) as (pit, where), browser(pit) as page:
+        found = list(troubles(page, list(where.values())))
+        for theme in ("light", "dark"):
+            page.come_in("mona", theme=theme)
+            for _, path in where.values():
+                page.go(path)
+                page.until("table.floor tbody td")
+                found += [f"{path}: {one['id']}" for one in Axe().run(page.driver)["violations"]]
     assert found == [], "\n".join(found)

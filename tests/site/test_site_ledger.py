@@ -10,6 +10,7 @@ import random
 import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,7 @@ DAY = date(2026, 11, 20)
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 MADE = "2026-11-20"
 OPEN: list[Store] = []
+MONEY = {"wagered", "hold", "staked", "from_house", "to_other_pools", "to_pool", "pending", "paid", "margin"}
 
 
 @pytest.fixture(scope="module")
@@ -429,9 +431,26 @@ def console(database: Postgres, tmp_path: Path) -> Iterator[Console]:
 
 
 def cells(text: str) -> list[list[str]]:
-    """The texts of a page's table, row by row; a number that is not known is empty."""
+    """The texts of a page's table, row by row."""
     body = text.partition("<tbody>")[2].partition("</tbody>")[0]
-    return [re.findall("<td[^>]*>([^<]*)</td>", row) for row in body.split("</tr>")[:-1]]
+    return [re.findall("<td[^>]*>(?:<span[^>]*>)?([^<]*)", row) for row in body.split("</tr>")[:-1]]
+
+
+def on_page(column: str, value: Any) -> str:
+    """A figure of a report as a person reads it: amounts in the currency, with all their decimals."""
+    match column, value:
+        case _, None:
+            return "not known"
+        case (("game" | "kind"), _):
+            return {"macau.roulette": "Roulette", "contributed": "bet", "reset": "set to the seed"}.get(value, "–")
+        case "day" | "hour", _:
+            return f"{date.fromisoformat(value[:10]):%-d %b %Y}{value[10:]}"
+        case _, str():
+            return value or "–"
+        case _ if column in MONEY:
+            whole, _, rest = f"{Decimal(value) / 100:,f}".partition(".")
+            return f"{whole}.{rest:0<2}".replace("-", "\u2212")
+    return f"{value:,}"
 
 
 @pytest.mark.parametrize("kind", REPORTS)
@@ -447,16 +466,18 @@ async def test_the_console_shows_and_exports_the_figures_of_the_reports(
     assert found.rows
     assert {row[0] for row in found.rows} <= {str(DAY), str(last)}
     wanted = [["" if one is None else str(one) for one in row] for row in found.rows]
+    as_read = [[on_page(*one) for one in zip(found.columns, row, strict=True)] for row in found.rows]
     asked = {"kind": kind, "from": str(DAY), "to": str(last), "by": by}
     async with console.browser("manager") as browser:
         shown = (await browser.get("/reports", params=asked)).text
         file = await browser.get("/reports.csv", params=asked)
         total = await browser.get("/reports", params={"kind": "hold", "from": "2026-11-26", "to": "2026-11-26"})
-    assert cells(shown) == [["Roulette" if one == "macau.roulette" else one for one in row] for row in wanted]
+    assert cells(shown) == as_read
+    assert ("Amounts in MOP" in shown) == (kind in ("hold", "jackpots"))
     assert list(csv.reader(io.StringIO(file.text.removeprefix("\ufeff")))) == [list(found.columns), *wanted]
     assert "Complete up to" in shown
     assert 'datetime="2026-11-20T12:00:00' in shown
-    assert cells(total.text) == [[""] * 5], "no rounds: nothing is known"
+    assert cells(total.text) == [["not known"] * 5], "no rounds: nothing is known"
     assert {f"reports.{one}" for one in found.columns} <= set(words.catalog("en"))
 
 

@@ -20,6 +20,7 @@ from full_pit import PEOPLE, SIZES, FullPit, full_pit, sized
 from PIL import Image
 
 from daemon.words.words import LANGS
+from simulators.lab.site.postgres import no_postgres
 
 HERE = Path(__file__).parents[2] / "build/pictures"
 THEMES = ("light", "dark")
@@ -151,6 +152,13 @@ def main(folder: Path = HERE) -> None:
         names += sheets(pit, page, places(pit), folder)
     with filled(60, pools=False) as pit, browser(pit) as page:
         names += sheets(pit, page, {"pit-of-60": ("sam", "/"), "wall-of-60": ("sam", "/wall")}, folder, LANGS[:1])
+    if missing := no_postgres():
+        sys.stdout.write(f"no pictures of the reports: {missing}\n")
+    else:
+        from reports_pit import reports_pit  # needs psycopg
+
+        with reports_pit(12) as (pit, where), browser(pit) as page:
+            names += sheets(pit, page, where, folder)
     images = "".join(
         f'<h2><a href="{name}-whole.jpg">{name}</a></h2><img src="{name}.png" alt="" loading="lazy">\n'
         for name in names

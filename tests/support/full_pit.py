@@ -141,9 +141,11 @@ def _config(names: list[str], *, dealers: bool) -> str:
 class FullPit(InAThread):
     """The console of `count` tables, from `open` to `close`. All is well until `trouble`."""
 
-    def __init__(self, directory: Path, count: int, *, dealers: bool = False) -> None:
+    def __init__(self, directory: Path, count: int, *, dealers: bool = False, more: str = "") -> None:
+        """`more`: further lines of the configuration."""
         super().__init__("full-pit")
         self.names = _names(count)
+        self._more = more
         self._dealers = dealers
         self._directory = directory
         self._dice = random.Random(7)
@@ -159,7 +161,8 @@ class FullPit(InAThread):
         return self.do(lambda: self.console.house.access.users.begin(name, "127.0.0.1", "test"))
 
     async def _live(self) -> None:
-        self.console = console = Console(self._directory, config=_config(self.names, dealers=self._dealers))
+        config = _config(self.names, dealers=self._dealers) + self._more
+        self.console = console = Console(self._directory, config=config)
         self._fill()
         house = console.house
         for name, role in PEOPLE.items():
@@ -319,9 +322,9 @@ class FullPit(InAThread):
 
 
 @contextmanager
-def full_pit(directory: Path, count: int, *, dealers: bool = False) -> Iterator[FullPit]:
+def full_pit(directory: Path, count: int, *, dealers: bool = False, more: str = "") -> Iterator[FullPit]:
     """A pit for a while."""
-    with opened(FullPit(directory, count, dealers=dealers)) as one:
+    with opened(FullPit(directory, count, dealers=dealers, more=more)) as one:
         yield one
 
 

@@ -7,6 +7,7 @@ modules of a site are imported when somebody opens the page.
 import asyncio
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode
 
@@ -21,6 +22,7 @@ from daemon.console.auth.access import User
 from daemon.console.context import ConsoleContext
 from daemon.console.site.shifts import day_of_play
 from daemon.spreadsheet import BYTE_ORDER_MARK, csv_text, harmless
+from daemon.words.local import Local
 
 if TYPE_CHECKING:
     from daemon.site.reports import Report
@@ -74,7 +76,7 @@ class _Asked:
     """The report in the address, with the days of play from `first` to `last`."""
 
     def __init__(self, context: ConsoleContext, given: QueryParams) -> None:
-        from daemon.site.reports import GROUPS, REPORTS
+        from daemon.site.reports import AMOUNTS, GROUPS, REPORTS
 
         today = day_of_play(context.config.console.shifts, context.now(), context.zone)[0].date()
         newest = today + DAY  # another computer may have begun it
@@ -86,7 +88,7 @@ class _Asked:
         last = min(max(_day(given.get("to", "")) or self.first, self.first), newest)
         self.last = min(last, self.first + LONGEST - DAY)
         self.cut = last > self.last
-        self.known = GROUPS
+        self.known, self.amounts = GROUPS, AMOUNTS
         self.kinds = {kind: self._query(kind, one[2]) for kind, one in REPORTS.items()}
         self.query = self.kinds[self.kind]
 
@@ -123,9 +125,21 @@ class _Pages:
         said, made = (found, None) if isinstance(found, str) else ("", found)
         rows = made.rows[:MOST] if made else ()
         more = made is not None and len(made.rows) > MOST
-        return self._context.page(
-            request, "reports.html", status, asked=asked, said=said, found=made, rows=rows, more=more, known=asked.known
-        )
+        shown = {"asked": asked, "said": said, "found": made, "rows": rows, "more": more, "known": asked.known}
+        return self._context.page(request, "reports.html", status, **shown, amounts=asked.amounts, **self._money())
+
+    def _money(self) -> dict[str, Any]:
+        """The currency of all tables of this console, "" where they have several; how an amount is written."""
+        site = self._context.config.site
+        found = {site.currency_of(table.ruleset) for table in self._context.config.table if table.ruleset}
+        currency = found.pop() if len(found) == 1 else site.currency
+
+        def amount(local: Local, minor: int | Decimal) -> str:
+            """With all decimals: a pool also has parts of a smallest unit."""
+            exact = Decimal(minor).scaleb(-site.decimals)
+            return local.number(exact, max(site.decimals, -int(exact.as_tuple().exponent)))
+
+        return {"currency": currency, "amount": amount}
 
     async def table(self, request: Request) -> Response:
         context, user = self._context, self._user(request)
