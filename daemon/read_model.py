@@ -99,7 +99,7 @@ class _AmountData(Struct, frozen=True):
 
 
 class _ResultVersion(Struct, frozen=True):
-    """Distinguishes the results of a round: a correction supersedes one, or rests on other events."""
+    """Distinguishes the results of a round: a correction names the one that it supersedes, or has other evidence."""
 
     round: str = ""
     supersedes: str = ""
@@ -306,7 +306,7 @@ class SiteState:
         )
 
     async def _ask(self, session: Session, key: tuple[str, str], first: int, last: int | None) -> None:
-        """Request the next seq of each journal once: another journal may answer, which does not have it."""
+        """Request rows from `first` on, once for each `first`: another journal may answer, without them."""
         if self._asked.get(key) != first:
             self._asked[key] = first
             await ask(session, table_topic(self.site, key[1], "round/cmd/replay"), "", first, last)

@@ -6,7 +6,7 @@ again and executes one command at a time. drivers/cammegh_ss2_spins.py turns the
 Assumed, because no document states it: displays on ports 2 and 3 receive their status lines without asking (mode bit
 128); a self-test is over when no code came for SELF_TEST_QUIET; a statistics table when no line came for TABLE_QUIET;
 `*T f` answers with `f` or OK; the third field of a bonus line is the days of its licence; and a bonus is in one line
-only, so that it has no second witness.
+only, so that no second line confirms it.
 """
 
 import asyncio
@@ -301,7 +301,7 @@ class CammeghSS2(SpinReader):
         self._kept = None if self._spin is None else self._spin.tick
 
     async def _tell_now(self, link: Link, emit: Emit, events: Iterable[Event]) -> None:
-        """Report events that follow where no line comes."""
+        """Report events that no line of the wheel causes, with the present time."""
         silence = link.stamp()
         await self._tell(emit, [Sighting(one, b"", silence) for one in events])
 

@@ -115,8 +115,8 @@ class Memory(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     """What survives the session: `last` is the counter of the last durable event of `epoch` of `unit`.
 
     `faults` are those reported and not ended. `doubted` are the faults that may have ended unseen: the device restarted
-    since (`started`), or is another unit, or some of its events are lost. `ended` are those that the host itself
-    considered over, while the device may report them as open for some time.
+    since (`started`), or is another unit, or some of its events are lost. `ended` are those that the host ended because
+    of another event, while the device's heartbeats may report a fault for some time.
 
     Defaults are omitted, so that an earlier version can read a memory without newer fields.
     """
@@ -359,7 +359,7 @@ class Session:
         continuous = False
         reports: list[Event] = []
         if before is None or before.unit != unit:
-            # An unknown unit: its events happened at another table, or before we listened.
+            # An unknown unit: its events happened at another table, or before it was connected here.
             # Faults of an earlier unit may still exist: they stay until this one reports that it is sound.
             # Faults that the host found in the earlier unit are over; this unit reports no start that would end them.
             after = Memory(identity.epoch, identity.next - 1, unit)
@@ -429,7 +429,7 @@ class Session:
             self._caught_up = now
 
     def _doubt(self, *, started: bool) -> None:
-        """Open faults may have ended unseen. A doubted fault ends by a heartbeat after which no event is missing."""
+        """Open faults may have ended while their events were lost. `_believe` ends or keeps them."""
         own = {fault.code for fault in HOST_FAULTS}
         self._doubted = tuple(code for code in self._faults.standing.open if started or code not in own)
         self._started = started
@@ -448,7 +448,7 @@ class Session:
         return self._faults.strike(code, detail)
 
     def _believe(self, beat: fdl.Heartbeat, frame: fdl.Frame, chunk: Chunk) -> None:
-        """A heartbeat with no missing event before it decides the doubted faults.
+        """End or keep the doubted faults by a heartbeat, if no event before it is missing.
 
         A device without a fault has none of them. A device that restarted has tested itself and reported what it still
         finds. A device with a fault has named it, or a person must look.

@@ -14,7 +14,7 @@ class LinkLost(Exception):
 
 
 class DeviceRefused(Exception):
-    """The device answers and will not work with us (wrong model, locked, wrong setting): retry slowly, give the
+    """The device answers, but cannot be used (wrong model, locked, wrong setting): retry slowly, give the
     reason.
     """
 
@@ -67,12 +67,12 @@ class Link(Protocol):
         ...
 
     def stamp(self) -> Chunk:
-        """An empty chunk with the present time, for what a driver concludes from a pause."""
+        """An empty chunk with the present time, for what a driver derives from a pause."""
         ...
 
 
 @runtime_checkable
 class LocalLink(Protocol):
-    """A link to a program of this computer. `peer_user`: who it runs as, by the kernel."""
+    """A link to a program of this computer. `peer_user`: the user that it runs as, checked with the kernel."""
 
     peer_user: str

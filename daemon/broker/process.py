@@ -58,7 +58,7 @@ class BrokerProcess(ABC):
         for rows.
 
         `alerts`: by table or pool the topics of the alert that a retained topic was overwritten. `boot`: the id of this
-        run of the process, where it goes on with another configuration.
+        run, if the process continues with a new configuration; "" makes a new id.
         """
         self.config, self.journal = config, journal
         self.site, self.name = config.site.name, section.name

@@ -235,9 +235,7 @@ def _add_jackpots(site: _Site, path: Path, config: Config, mistakes: list[str]) 
 
 
 def _add_rules(site: _Site, path: Path, config: Config, mistakes: list[str]) -> None:
-    """Add the rules of a configuration. A computer with an edge alone names its tables' rules, too, without their
-    user.
-    """
+    """Add the rules of a configuration. That of a computer with only an edge names the rules, but not their user."""
     name = config.rules.name
     user = broker_of(config, config.rules).username if _has_user(config.rules) else ""
     rules = site.rules.setdefault(name, _Rules(user, {}, {}))

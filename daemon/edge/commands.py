@@ -149,7 +149,7 @@ class CommandService:
     def may_be_in_round(self, table: str) -> bool:
         """Whether a round of the table is open, or may be open because the rules are offline.
 
-        Rules that are online for a while without a state of the table do not keep it, so no round of it is open.
+        Rules that are online for a while and publish no state of the table do not resolve its rounds: none is open.
         """
         if table not in self._ruled:
             return False

@@ -1,6 +1,6 @@
 """Compares the schema of a journal with the one that this program writes, before any row is read or written.
 
-SQLite executes the schema of a file: a trigger can swallow rows, a view can show other rows, a default, a collation or
+SQLite executes the schema of a file: a trigger can drop rows, a view can show other rows, a default, a collation or
 a generated column can change them. The hash chain covers rows and not the schema. `store` and `reader` therefore
 compare all of it byte by byte: every object, its text, its page, and the settings in the header.
 """

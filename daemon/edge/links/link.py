@@ -407,7 +407,7 @@ async def open_tcp(host: str, port: int, make: Callable[[], S]) -> S:
 
 
 class UnixLink(StreamLink):
-    """A connection to a program of this computer, whose user comes from the kernel (`protocols.link.LocalLink`)."""
+    """A connection to a program of this computer, whose user was checked with the kernel (`LocalLink`)."""
 
     def __init__(self, peer_user: str, now: Callable[[], datetime] = utc_now) -> None:
         super().__init__(now)

@@ -281,7 +281,7 @@ async def _browsers(port: int, cookies: Sequence[str], pages: Sequence[str]) -> 
 
 
 async def _reader(port: int, seconds: float) -> None:
-    """A bare reader: decodes all and does nothing. Its own process measures itself."""
+    """A bare reader: decodes all and does nothing else. It runs in its own process, which measures its CPU time."""
 
     async def serve(session: Session) -> None:
         await session.subscribe(table_topic(SITE, "+", "#"))
