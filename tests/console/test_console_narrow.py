@@ -82,9 +82,8 @@ def troubles(page: Browser, looked: Sequence[tuple[str, str]]) -> Iterator[str]:
                 sized(page, (width, 800))
                 if page.driver.execute_script(CUT_MENU):
                     yield f"{path} at {width} px, {lang}: links of the menu are cut off"
-                if width == DESKS[0]:
-                    wide: list[Any] = page.driver.execute_script(WIDE)
-                    yield from (f"{path} at {width} px, {lang}: {one}" for one in wide)
+                wide: list[Any] = page.driver.execute_script(WIDE)
+                yield from (f"{path} at {width} px, {lang}: {one}" for one in wide)
             page.driver.execute_script(UNFOLD)
             for size in PHONES if fully else PHONES[:1]:
                 sized(page, size)
