@@ -487,7 +487,9 @@ class CammeghSS2(SpinReader):
         self._only_in(*STARTABLE)
         mode = Mode(int(await requests.ask("o", answer="[0-9]{1,5}")))
         if Mode.WAIT_FOR_START not in mode:
-            raise CommandRefused(f"the wheel runs by itself: its mode {mode.value} has no bit 2, wait for start")
+            raise CommandRefused(
+                f"the wheel runs by itself: bit 2 (wait for start) is not set in its mode {mode.value}"
+            )
         state = self._only_in(*STARTABLE)
         assert self._before is not None
         if state is State.PLACE_BETS and self._ordered == self._before.spin:

@@ -1,7 +1,7 @@
 """Driver for the TCS John Huxley Saturn wheel: from polls and answers to spins.
 
 The wheel only answers: it is asked for its status (SR2) every 200 ms, and for the error (SR3) while one is pending. An
-answer counts for one question, so a repeated answer is one witness; the line's own echo is ignored. A single answer
+answer counts for one question, so a repeated answer counts once; the line's own echo is ignored. A single answer
 proves nothing: every step of state, counter, number, direction or error flag needs a second consecutive status with the
 same content. A number must be stable for a moment, in a spin whose start and launch were seen; one that changes
 afterwards is a void spin.
@@ -271,7 +271,7 @@ class SaturnOptions(Struct, frozen=True, forbid_unknown_fields=True):
 class Spin(CountedSpin, frozen=True, kw_only=True):
     """The last known spin. `state` None: none yet.
 
-    `number`: the one that two witnesses showed. `doubt`: why its number would not be reported.
+    `number`: the one that two answers had. `doubt`: why its number would not be reported.
     """
 
     state: State | None
@@ -618,7 +618,7 @@ class TcsSaturn:
         return Spin(spin=status.spin, state=None, at=chunk.at, tick=chunk.tick), events
 
     def _step(self, spin: Spin, status: Status, chunk: Chunk, since: float) -> Iterator[Event]:  # noqa: C901 - a case for each state of the wheel
-        """Within one spin. `since`: the tick of the first of the two witnesses."""
+        """Within one spin. `since`: the tick of the first of the two answers."""
         before, state = spin.state, status.state
         under_way = spin.begun and not spin.ended
         new = replace(spin, state=state, at=chunk.at, tick=chunk.tick)
@@ -809,7 +809,7 @@ def _counts_again(spin: Spin, status: Status, chunk: Chunk) -> bool:
 
 
 def _said(status: Status) -> Status:
-    """The part of a status that a second witness must repeat: all but the speed."""
+    """The part of a status that a second answer must repeat: all but the speed."""
     return replace(status, speed=0, raw=b"")
 
 

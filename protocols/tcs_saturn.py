@@ -3,7 +3,7 @@
 Source: public code that polls and fires real Saturn wheels, in two independent programs; its four working frames
 recomputed. RS-485, half duplex, 9600 8N1 (newer units USB-CDC at 115200); the host asks every 200 ms, the wheel only
 answers. A frame is SOH, two digits, STX, text, ETX, one checksum character, EOT. The checksum is the sum of all bytes
-from SOH to ETX, its lower six bits plus 0x40: one wrong frame in 64 passes, so a reader needs a second witness.
+from SOH to ETX, its lower six bits plus 0x40: one wrong frame in 64 passes, so a driver needs two equal ones.
 
 Known of the answers: that of SR2 has at least 49 characters, and character 48 (SOH is character 0) is "1" while an
 error is pending; that of SR3 has the error in characters 5 to 11. ASSUMED, and nowhere public: answers are framed like

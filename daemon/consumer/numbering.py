@@ -23,7 +23,7 @@ ROUND = re.compile(r"\d{4}-\d\d-\d\d:\d{1,9}(:.*)?")
 
 
 class _Before(Struct, frozen=True):
-    """The end of the rules before these: the fields of a RoundState. Empty: none were read."""
+    """Fields of the last RoundState that the previous rules published. Empty: none was read."""
 
     newest: str = ""
     heard: dict[str, int] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Numbering:
         kept = journal.memory(self._key)
         before = msgspec.json.decode(kept, type=_Before) if kept else _Before()
         self.newest = newest or before.newest
-        """The newest round of the table, also one of the rules before these."""
+        """The newest round of the table; it may be one of the previous rules."""
         self.unread = fresh and not kept
         """Whether the state on the broker is to be read."""
         self.before = before if fresh else None

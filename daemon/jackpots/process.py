@@ -89,7 +89,7 @@ if TYPE_CHECKING:
 __all__ = ["Jackpots", "NotOwner"]
 
 TAIL_EVERY = 15
-"""Number of ASK_AGAIN after which the writers are asked for newer messages."""
+"""Number of periods of ASK_AGAIN seconds after which the writers are asked for newer messages."""
 GATHER_S = 0.005
 """Minimum seconds between two transactions: messages that arrive meanwhile share the next one and its fdatasync."""
 READ_S = 0.002
@@ -97,8 +97,8 @@ READ_S = 0.002
 PAUSE_S = 0.01
 """Seconds between two levels of a pool on the broker."""
 FIRST_LOOK = PAGE - 100
-"""Messages before the first one that are requested from a stream new to a new pool, repeatedly until one is older than
-the pool.
+"""Number of messages before the first received one that are requested where a pool begins to read a stream; again and
+again, until one is older than the pool.
 """
 OWNER_S = 0.5
 """Seconds for the broker to send the retained owners of the pools."""
@@ -237,7 +237,7 @@ class Jackpots(BrokerProcess):
         for pool in self.books:
             book = self.books[pool]
             if book.terms != self._pools[pool].terms():
-                remedy = "the books count; two people change the terms of a pool, its configuration gives the first"
+                remedy = "the terms in the books apply, not these: two people change the terms of a pool that has begun"
                 self._log.warning("jackpot.other_terms", pool=pool, books=str(book.terms), remedy=remedy)
             for text in book.heard:
                 key = _Key(*text.split("/", 2))
@@ -472,8 +472,10 @@ class Jackpots(BrokerProcess):
             self._use(pool, step, seen, table, wire)
 
     def _commit(self, *, idle: bool = False) -> None:
-        """Commit the changes, then publish them. Numbers without entries wait until `idle`: their messages can come
-        again.
+        """Commit the changes, then publish them.
+
+        The numbers of messages without entries are stored with the next entry, or if `idle`: after a crash these are
+        requested again.
         """
         rows = self.books.commit(self.outbox.memory(), idle=idle)
         self.outbox.offer(rows)
@@ -579,7 +581,8 @@ class Jackpots(BrokerProcess):
     async def _look(self) -> None:
         """Find the owner of the pools, on a connection without a client id. Raises NotOwner.
 
-        With the id of its name a second process would end the session of the owner, and the owner the second one's.
+        With the client id of its name a second process would end the owner's session on the broker, and the owner would
+        then end that of the second process.
         """
         looked = asyncio.Event()
 
@@ -644,7 +647,8 @@ class Jackpots(BrokerProcess):
         elif other is None or (other.epoch, other.boot) < (self._epoch, self.boot):
             self.retained.touch(jackpot_topic(self.site, pool, "owner"))
         else:
-            text = f"pool {pool} is kept by another process, {other.owner} (life {other.epoch}, this is {self._epoch})"
+            starts = f"its start number is {other.epoch}, that of this process {self._epoch}"
+            text = f"pool {pool} is kept by another process, {other.owner} ({starts})"
             raise NotOwner(f"{text}: this one ends; run one `feltd jackpots` with these pools")
 
     def _refuse_books(self, pool: str, other: PoolOwner) -> None:
@@ -653,7 +657,9 @@ class Jackpots(BrokerProcess):
         if other.journal != self.journal.name:
             text = f"pool {pool} is kept by {other.owner} with the books {other.journal}, not {self.journal.name}"
         elif other.epoch > int(self.journal.memory(EPOCH) or b"0"):
-            text = f"pool {pool} was kept by {other.owner} with a later copy of these books (life {other.epoch})"
+            text = (
+                f"pool {pool} was kept by {other.owner} with a later copy of these books (start number {other.epoch})"
+            )
         else:
             return
         remedy = f"put the right books at {path}; only if these are the right ones, clear the retained {topic}"

@@ -19,7 +19,7 @@ BAD_TIME = (
 )
 
 
-GIVE_KEY = "give the public key of the time with --public; if there is none, the signature proves nothing"
+GIVE_KEY = "give the public key that was in use then with --public; if there is none, the signature proves nothing"
 
 
 class Verifier(Protocol):
@@ -27,7 +27,7 @@ class Verifier(Protocol):
 
     @property
     def id(self) -> str:
-        """As statements name it."""
+        """The id of the key, as signed statements name it."""
         ...
 
     def signed(self, statement: bytes, signature: bytes) -> bool:

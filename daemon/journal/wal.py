@@ -28,7 +28,7 @@ _Sums = tuple[int, int]
 
 
 class Log(Protocol):
-    """Reads a log in parts, because it may be larger than memory. Bytes are a log, too."""
+    """Reads a log in parts, because it may be larger than memory. A `bytes` object is a Log, too."""
 
     def __len__(self) -> int: ...
 
@@ -74,7 +74,7 @@ def log_broken(log: Log) -> int | None:
     bad = next((at for at in range(count) if not (follows[at] and ours[at])), count)
     for at in range(bad, count - 1):
         if ends[at] and ours[at + 1]:
-            # A frame follows by the checksums there or by the right ones: the change may be in a checksum.
+            # The next frame follows from the stored checksums or from the right ones: the change may be in a checksum.
             should = _summed(_summed_part(log, at, size), (ones[at], twos[at]), big=big)
             begin = 32 + at * size
             marked = follows[at] or (begin + 4) // _SECTOR == (begin + 23) // _SECTOR
@@ -85,7 +85,7 @@ def log_broken(log: Log) -> int | None:
 
 
 def _summed_part(log: Log, at: int, size: int) -> bytes:
-    """The part of a frame under its checksums."""
+    """The part of a frame that its checksums cover."""
     begin = 32 + at * size
     frame = log[begin : begin + size]
     return frame[:8] + frame[24:]

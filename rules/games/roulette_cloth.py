@@ -1,6 +1,6 @@
 """Roulette with one zero: the places of the cloth, the order of the pockets on the wheel, announced bets.
 
-A text takes its families from here and adds their prizes.
+The ruleset of a law uses the families from here and adds their prizes.
 """
 
 from collections.abc import Iterable, Mapping

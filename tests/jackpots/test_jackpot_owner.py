@@ -169,7 +169,7 @@ def test_books_that_were_continued_elsewhere_are_not_opened_again(tmp_path: Path
             world.start()
             await asyncio.sleep(30)
             other, journal = second(world, tmp_path / "copy")
-            assert "with a later copy of these books (life 2)" in await refusal(other)
+            assert "with a later copy of these books (start number 2)" in await refusal(other)
             await asyncio.sleep(30)
             assert world.now.connected
             journal.close()

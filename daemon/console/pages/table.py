@@ -1,8 +1,8 @@
 """Decisions of supervisors on the page of a table: a void round, corrected cards, or two statements of the bets on a
 table of craps after a loss.
 
-They take the way of the dealer's page: the console is a device of the table (docs/decisions/0035), and a decision is a
-press of its keys with the supervisor's key turned. So a table without a dealer's page cannot be decided here.
+The console sends them as the dealer's page does: it is a device of the table (docs/decisions/0035), and a decision is
+a press of its keys with the supervisor's key turned. So rounds of a table without a dealer's page are not decided.
 """
 
 import asyncio

@@ -55,7 +55,7 @@ _FILTERS: Mapping[Show, str] = {
     "refused": "EXISTS (SELECT 1 FROM round_note WHERE place = f.place AND round = f.round AND kind = 'refused')",
 }
 
-# `again`: another end of the round came before; `newest`: of the first end, the number of the last one.
+# `again`: 1 if an earlier row is an end of the same round; `newest`: in the row of its first end, `n` of its last end.
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS round_end (
     n INTEGER PRIMARY KEY AUTOINCREMENT, place TEXT NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL, kind TEXT NOT NULL,
@@ -169,7 +169,10 @@ class _Stretch(Struct):
 
 
 _Row: TypeAlias = tuple[str, tuple[str | int | bytes, ...], str, str, int]
-"""Statement, values, then place, journal and seq for the stretch where the row is lost; seq 0: no verdict."""
+"""Statement and values; place, journal and seq of the verdict. A new stretch begins where the row is lost.
+
+Seq 0: no verdict.
+"""
 
 
 class Rounds:

@@ -7,10 +7,11 @@ one round. The pool then is a chain of plays, whose mean has an exact formula:
 - After the whole pool was won it begins again with the larger of seed and reserve, which holds `r` for each play since.
 - With the frequencies p of the whole pool and q of shares, E the mean pool when it begins again and F the mean of the
   fixed prizes, the mean pool when a play is decided is L = (p E + c - F) / (p + s q).
-- The house adds to the seed what the reserve lacks. What all plays are paid is c + r and that.
+- The house adds to the seed what the reserve lacks. The mean payment for a play is c + r and that amount.
 
-Two conditions: c is more than F, so that the pool grows and its fixed prizes do not empty it, and of the larger of a
-fixed amount and a share the same one is larger. Parts below one minor unit, which stay in the pool, are left out.
+Two conditions: c is more than F, so that the pool grows and its fixed prizes do not empty it; and where a prize is the
+larger of a fixed amount and a share, the same one of them is larger at every level. Parts below one minor unit, which
+stay in the pool, are left out.
 """
 
 import sys
