@@ -1,10 +1,10 @@
 """Driver for an LED sign with the Alpha protocol, as the display of a progressive jackpot.
 
-The amount is in a string file (one of `labels` for each level), which a held text file calls. A new amount rewrites the
-string alone, so that the sign neither blanks nor restarts. Labels 1 to 5 stay free: a sign with counters shows them
-there. An announcement is the priority text file, which overrides the rest until it is written empty. Writing the memory
-configuration erases and blanks the sign, so it is written only if reading it back shows a different one; to a sign that
-cannot be read, once a session.
+The amount is in a string file (one of `labels` for each level), which a text file in mode HOLD calls. A new amount
+rewrites the string alone, so that the sign neither blanks nor restarts. Labels 1 to 5 are not used: a sign with
+counters shows those there. An announcement is the priority text file, which overrides the rest until it is written
+empty. Writing the memory configuration erases and blanks the sign, so it is written only if reading it back shows a
+different one; to a sign that cannot be read, once a session.
 
 A sign that answers is asked for all of its files every `poll` seconds: other content is a fault, and the
 wanted one is written again; no answer is LinkLost. Confirmed means that the sign's file holds the text, not that its
@@ -57,7 +57,7 @@ PROBES = 3
 COUNTERS = "12345"  # a sign with counters shows them in the files of these labels
 QUESTIONS = 6  # unanswered questions after which the sign counts as lost
 TRIES = 2
-RECONFIGURE = 60.0  # seconds: a sign whose answers we misread must not go blank again and again
+RECONFIGURE = 60.0  # seconds: a sign whose answers the driver misreads must not go blank again and again
 AFTER_NAK = 2.0
 CYCLE = 600.0  # seconds without a fault after which the count of faults starts anew
 OBEYED_WITHIN = 15.0
@@ -343,14 +343,14 @@ class AlphaSign:
         self._events.insert(0, DeviceOnline(True, MODEL))  # before the events of a command that ran meanwhile
         if auto:
             self._found_readable(found)
-        else:  # `read_back` is never: faults that only reading back can find end
+        else:  # `read_back` is never: end the faults that only reading back can find
             self._events += self._faults.end("sign.no_read_back", "sign.memory", "sign.dark")
         running = self._announced
         left = (running.until - self._link.stamp().at).total_seconds() if running else 0.0
         if running is not None and left > 0:
             self._priority.want(running.text, now)
             self._until = _now() + min(left, running.seconds)
-        else:  # also without a known one: an announcement of another program would hide the amount
+        else:  # also if none was running: one that another program wrote would hide the amount
             self._announced = None
             self._priority.want("", now)
         self._watch_digits()

@@ -6,8 +6,8 @@ it, and again as the event `device.commanded` with its outcome, in one transacti
 is sent. A command that the end of the process interrupted is reported as failed by the next process: its outcome is
 unknown. A request that is refused before it reaches a device is answered and not stored.
 
-The requester chooses the MQTT 5 response topic. If the broker refuses it, it is not tried again, because some brokers
-end the connection of a client that does.
+The requester chooses the MQTT 5 response topic. If the broker refuses a message there, no other is sent: some brokers
+end the connection of a client that publishes where it may not.
 """
 
 import asyncio

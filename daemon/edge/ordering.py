@@ -100,7 +100,7 @@ class EventOrdering:
         The event happened `age` seconds before `chunk` arrived. A device's own events are ordered by its counter,
         independent of its clock.
         """
-        while self._before:  # where the clock was set back since then, its time is unknown: now at the latest
+        while self._before:  # if the clock was set back since then, that time is in the future: now is used
             other, at = self._before.popitem()
             self._newest[other] = chunk.tick - max((chunk.at - at).total_seconds(), 0.0)
         happened = chunk.tick - age

@@ -32,8 +32,8 @@ COLUMNS = "n, place, seq, device, type, time, data, wire, cause"
 class Entry(Struct, frozen=True):
     """A row to write: `data` is JSON, `wire` the bytes it was read from, `cause` the id of its cause.
 
-    The cause of a verdict is its own id and the journal of its event (`cause_of`), that of an entry in the books of a
-    jackpot the id of a message.
+    The cause of a verdict is its own id and the journal of its event (`cause_of`). The cause of an entry in the books
+    of a jackpot is the id of a message.
     """
 
     place: str
@@ -46,7 +46,7 @@ class Entry(Struct, frozen=True):
 
 
 class Row(Struct, frozen=True):
-    """A written entry: `n` counts the journal, `seq` the table (`place`).
+    """A written entry: `n` is its number in the journal, `seq` that in the table (`place`).
 
     `unreadable`: why it cannot be read as it is; its time is then EARLIEST. Current versions never write such a row.
     """

@@ -95,7 +95,7 @@ def make_key(path: Path) -> Key:
     public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
     if os.path.lexists(path):
         raise BadKey(f"{path}: {_EXISTS}")
-    # The private half is the last one: a key that can be used has its public half beside it.
+    # The private half is written last: a key that can be used has its public half beside it.
     for where, raw, mode in ((public_path(path), public, 0o644), (path, private, 0o600)):
         try:
             whole_files.create(where, raw, mode)

@@ -150,7 +150,7 @@ class StudPokerRounds(StudPokerTurns):
         return replace(now, deal=replace(now.deal or ended.deal or Deal(), ended=False))
 
     def stands(self, now: Position, ended: Position, *, waits: bool) -> Position | None:
-        """Let the first result stand that the dealer, who sees the hands, has paid; unless it came before the cards."""
+        """The first result stands: the dealer, who sees the hands, has paid it. None if it came before the cards."""
         if ended.deal is None or (now.deal is not None and "after_result" in now.deal.doubts):
             return None
         return replace(now, deal=replace(ended.deal, ended=True, paid=True))
@@ -208,8 +208,9 @@ class StudPokerRounds(StudPokerTurns):
         return replace(p, deal=deal)
 
     def follows_loss(self, event: Event) -> bool:
-        """Whether the event is a shoe's card, whose place counts; packets, bets and decisions are placed at their
-        time.
+        """Whether the event is a card of a shoe, which keeps its place in the order.
+
+        Packets, bets and decisions are placed at their time.
         """
         return isinstance(event, CardDrawn | CardUnreadable)
 

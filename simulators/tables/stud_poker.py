@@ -223,7 +223,7 @@ class StudPokerTable(Ruled):
         self._supervisor = random.Random(f"stud poker supervisor {seed}")
 
     def hurry(self, times: float) -> None:
-        """The shuffler packs `times` faster, and gives out cards twice as fast again, as the dealer takes them."""
+        """The shuffler packs `times` faster, and gives out cards 2 * `times` faster."""
         self.shuffler.pack_takes /= times
         self.shuffler.card_takes /= 2 * times
 
@@ -703,10 +703,10 @@ class AngolaStudPokerTable(StudPokerTable):
 
 
 class SignedStudPokerTable(StudPokerTable):
-    """The same with a sign for its jackpot, and with players of its own."""
+    """The same with a sign for its jackpot, and with other players than the table without a sign."""
 
     def __init__(self, seed: int) -> None:
-        """All its devices differ, too."""
+        """With another seed than the table without a sign, so that its devices behave differently, too."""
         super().__init__(seed + APART)
         self.devices["sign-1"] = Sign(random.Random(f"stud poker sign {seed}"))
 
@@ -715,7 +715,7 @@ class SignedAngolaStudPokerTable(AngolaStudPokerTable):
     """The same in Angola."""
 
     def __init__(self, seed: int) -> None:
-        """All its devices differ, too."""
+        """With another seed than the table without a sign, so that its devices behave differently, too."""
         super().__init__(seed + APART)
         self.devices["sign-1"] = Sign(random.Random(f"stud poker sign {seed}"))
 

@@ -90,7 +90,7 @@ class _Pages:
                 high = middle
             else:
                 low = middle + 1
-        while low > 1:  # late events have numbers after later ones
+        while low > 1:  # entries of late events have higher numbers than those of later events
             page = await self._pools.recall(view, low - PAGE, low - 1)
             late: list[BookLine] = [line for line in page if line.at >= time]
             if not late:

@@ -110,7 +110,7 @@ class RateView(Struct, frozen=True):
 
 
 class TimesView(Struct, frozen=True):
-    """Seconds that the PARTS of `n` times do not exceed."""
+    """For each part of PARTS, the seconds that this part of the `n` times does not exceed."""
 
     device: str
     name: str
@@ -300,7 +300,7 @@ def routes(context: ConsoleContext, fairness: Fairness) -> list[Route]:
             raise HTTPException(404)
         asked = request.query_params.get("span", SPANS[0])
         span = next((one for one in SPANS if one == asked), SPANS[0])
-        with contextlib.suppress(BadStore):  # logged where it is written; a page shows the known counts
+        with contextlib.suppress(BadStore):  # the store logs it; the page shows the counts in memory
             fairness.flush()
         return context.page(
             request,
