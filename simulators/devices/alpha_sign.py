@@ -308,9 +308,7 @@ class Sign:
                 self._blank_until = now + WIPING
             case wire.WriteText(wire.PRIORITY):
                 self._priority = command
-            case wire.WriteText(label, segments) if sum(len(one.text) + 3 for one in segments) <= self._room(
-                label, "A"
-            ):
+            case wire.WriteText(label, segments) if _size(segments) <= self._room(label, "A"):
                 self._texts[label] = command
             case wire.WriteString(label, text):
                 self._strings[label] = text if len(text) <= self._room(label, "B") else ""
