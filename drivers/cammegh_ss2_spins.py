@@ -235,7 +235,7 @@ class SpinReader:
         yield from self._taken_back(spin, status, before)
         if self._opened is None or (status.state is not State.TABLE_CLOSED and spin.state is State.TABLE_CLOSED):
             self._opened, self._opened_tick = chunk.at, chunk.tick
-        # The number of a spin that landed in an earlier session: the wheel was switched off and counted up to it again.
+        # After the wheel was switched off, its counter came again to a spin that landed in an earlier session.
         counts_again = self._landed_before and status.state in RUNNING
         if status.spin != spin.spin or counts_again:
             self._landed_before = False
@@ -498,7 +498,7 @@ class SpinReader:
         return min(max(since_s, 0.0), LINE_SPEAKS_FOR) if failing else 0.0
 
     def _call_void(self, void: bool, running: bool) -> None:
-        """A void spin waits for *R, also if an earlier session reported it. Sending *R starts once for each."""
+        """A void spin waits for *R, also if an earlier session reported it. For each the sending starts once."""
         if not running:
             self._void = False
             self._restart_due = None

@@ -79,8 +79,8 @@ def replay(capture: Path, driver: str, options: tuple[str, ...], pace: float) ->
         device_bytes = sum(len(frame.data) for frame in frames if frame.from_device)
         whose = f"it was recorded with {said[1].decode()}" if said else "see `feltd devices` for its driver"
         if said and said[1].decode() == driver:
-            few = f"{device_bytes} bytes of the device are too few, or it cannot decode them"
-            whose = f"its driver is right, and {few}: was it cut short?"
+            few = f"{device_bytes} bytes of the device are too few, or the driver cannot decode them"
+            whose = f"its driver is right, and {few}: was the capture cut short?"
         if not read:
             raise BadInputError(f"{capture}: {driver} can decode nothing in it; {whose}")
         count = f"it reads {read} of {messages} messages in it"

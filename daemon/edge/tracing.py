@@ -29,7 +29,7 @@ PIECE = 512
 # Lines in one message, and seconds between two messages of a device: 500 lines a second.
 LINES = 50
 PAUSE = 0.1
-# Seconds. A driver emits what it read at once; after a start it waits up to three seconds for others.
+# Seconds. A driver emits at once what it read; after a start the edge keeps it up to three seconds for older events.
 SETTLED = 5.0
 
 Shown: TypeAlias = Callable[[], bool]

@@ -1,6 +1,8 @@
 """Who holds the bank of chemin de fer, and how much it is: passing, offers, the auction, garage, partners. Pure.
 
-`rules/angola/chemin_de_fer.py` calls it. Amounts are minor units: `amount` is the bank in play, `aside` lies beside it.
+`rules/angola/chemin_de_fer.py` calls it. Amounts are minor units: `amount` is the bank in play, `aside` what was taken
+out of it in this hand.
+
 Decreto Executivo 261/22, article 12; the readings:
 
 - 12(3): seats 1 to 9 go round to the right of the dealer, so the right of a seat is the next higher one that is taken.

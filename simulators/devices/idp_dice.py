@@ -29,7 +29,7 @@ _FAULTS = {
     "bad_face": Ailment("the next reading finds a seven", ("idp.no_result",), "counts"),
     "stacked": Ailment("a die lies on another until the next shake", _FAILS, "void"),
     "leaning": Ailment("a die leans until the next shake", _FAILS, "void"),
-    "no_shake": Ailment("the next reading takes the dice for those of the last round", ("idp.no_shake",), "counts"),
+    "no_shake": Ailment("the next reading reports dice that did not move", ("idp.no_shake",), "counts"),
     "late_answer": Ailment("the next answer is sent once more, 12 s later", ("idp.late",), "counts"),
     "wrong_round": Ailment("the next result is sent for the round before", ("idp.late", "idp.timeout"), "counts"),
     "not_json": Ailment("the next answer is cut off", ("idp.unreadable", "idp.timeout"), "counts"),

@@ -272,7 +272,8 @@ def test_a_capture_cut_short_is_not_called_another_device_s(tmp_path: Path) -> N
     )
     result = run("replay", path, "--driver", "cammegh_ss2")
     assert (result.exit_code, result.stdout) == (2, "")
-    told = "its driver is right, and 4 bytes of the device are too few, or it cannot decode them: was it cut short?"
+    few = "4 bytes of the device are too few, or the driver cannot decode them"
+    told = f"its driver is right, and {few}: was the capture cut short?"
     assert result.stderr == f"Error: {path}: cammegh_ss2 can decode nothing in it; {told}\n"
 
 

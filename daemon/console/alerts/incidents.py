@@ -63,7 +63,7 @@ PRUNED_EVERY = timedelta(hours=1)
 
 
 class Notifier(Protocol):
-    """Sends incidents to others; daemon/console/alerts/webhooks.py implements it. Only `write` writes to the store."""
+    """Reports incidents to programs outside feltd, as alerts/webhooks.py does. Only `write` writes to the store."""
 
     def follow(self, incident: Incident, *, hidden: bool, settled: bool, ahead: Collection[str], now: datetime) -> None:
         """Take the present state of an incident. The notifier keeps what it sent before.
@@ -234,7 +234,7 @@ class Incidents:
     def _is_news(self, one: Incident, new: Incident, since: datetime | None) -> bool:
         """Whether `new` is unknown to the person who acknowledged `one`.
 
-        If an earlier process received its time, it is news only if that time is later than the acknowledgement. Alerts
+        After a restart of the console a later `since` is news only if it is after the acknowledgement. Alerts
         without a time are compared by round and text, without the figures in it, which change often.
         """
         if new.code != one.code or (one.severity, new.severity) == ("warning", "error"):

@@ -12,7 +12,7 @@ AFTER: Final = ("dealer_relieved", "demo")
 SHOE: Final = ("new_shoe", "cut_card", "correct", "card_damaged")
 DICE: Final = ("dice", "dice_disturbed", "dice_replaced", "dice_seized")
 DOME: Final = ("dice_covered", "dice_uncovered")
-"""The keys of a dome that its shaker does not report."""
+"""The keys for putting a dome on and lifting it, at a table whose shaker does not report it."""
 BALL: Final = ("ball_launched", "ball", "ball_replaced")
 
 

@@ -242,7 +242,7 @@ class Rfc2217Link(StreamLink):
 
 
 def _retrieve(ready: asyncio.Future[None]) -> None:
-    """Retrieve the outcome, which an opening that was given up no longer awaits: asyncio would log it."""
+    """Retrieve the outcome also if the opening was given up: asyncio would log one that is not retrieved."""
     if not ready.cancelled():
         ready.exception()
 

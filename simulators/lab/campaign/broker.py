@@ -1,8 +1,8 @@
 """A broker in memory with all faults that MQTT allows: the real `Session`, with packets in memory instead of a socket.
 
 It keeps every QoS 1 message that it acknowledged. Deliveries may be late, duplicated, reordered between two topics, or
-lost as at brokers with full queues. It restarts with its full state, an old state or none. A connection may end at once
-or long before its ends detect it.
+lost as at brokers with full queues. It restarts with its full state, an old state or none. Each side detects the end of
+a connection at its own time, at once or long afterwards.
 """
 
 import asyncio
