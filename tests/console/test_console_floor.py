@@ -163,9 +163,10 @@ async def test_the_win_is_computed_as_the_trade_does_and_what_is_missing_is_said
     for n, (kind, amount) in enumerate(entries.items()):
         await enter(console, kind, amount, f"{n:032x}")
         await confirm(console, f"{n:032x}")
-    assert "missing: Closing" in await look(console)
+    missing = 'Closing</th><td class="num"><span class="badge warning">missing</span>'
+    assert missing in await look(console)
     await enter(console, "closing", "43000.25", "f" * 32)
-    assert "missing: Closing" in await look(console), "it waits for the second person"
+    assert missing in await look(console), "it waits for the second person"
     await confirm(console, "f" * 32)
     page = await look(console)
     assert "missing" not in page
@@ -322,7 +323,9 @@ async def test_what_is_not_known_is_never_nought(console: Console) -> None:
     ended(console, 2, [], "voided", void={"reason": {"code": "declared"}, "bets": "returned"})
     lost = (await numbers(console))[0]
     assert (lost["void_rounds"], lost["void_stakes"], lost["void_expected_win"]) == ("1", "", "")
-    assert "not known" in await look(console, "/floor")
+    page = await look(console, "/floor")
+    assert "not known" in page
+    assert "missing: Opening, Closing, Drop" in page
     assert line["counts_missing"] == "opening closing drop"
 
 

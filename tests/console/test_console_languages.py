@@ -278,6 +278,7 @@ DATA_WORDS = re.compile(
 # Words that are the same in these languages, and the names of processes.
 SAME = {"Blackjack/21", "Craps", "Fantan", "Hold'em", "Omaha", "Jackpots", "Rotor", "Zero", "zero", "Firmware", "Drop"}
 SAME |= {"Menu", "Bytes", "supervisor", "CSV", "JSON", "PDF", "ASCII", "seq", "rules", "jackpots", "test"}
+SAME |= {"Angola", "Macau"}
 
 
 @pytest.mark.parametrize("lang", OTHERS)

@@ -361,7 +361,7 @@ def test_a_report_with_nearly_a_group_for_each_row_is_summed_without_a_hash_tabl
 def a_fault() -> Fault:
     fault = Wire(
         "1.0", "e:t-1:9", "felt/1/s/table/t-1/device/shoe", "device.faulted", NOON, 9, "", "J",
-        data=msgspec.Raw(b'{"code":"card.jam","text":"a card is stuck","severity":"error","remedy":"open it"}'),
+        data=msgspec.Raw(b'{"code":"lamps.stuck_on","text":"it is lit","severity":"error","remedy":"open it"}'),
     )  # fmt: skip
     found = fault_of("feltd.ev.s.t-1", encode_wire(fault))
     assert found is not None
@@ -414,7 +414,7 @@ def test_reports_are_printed_for_people_and_for_programs(database: Postgres, tmp
     assert all(int(row[6]) == int(row[4]) - int(row[5]) for row in hold["rows"])
     table = list(csv.DictReader(io.StringIO(run("rounds", "--by", "table", "--csv"))))
     assert [(row["table"], row["rounds"], row["voided"]) for row in table] == [("t-0", "20", "10"), ("t-1", "20", "0")]
-    assert run("faults", "--by", "device,code").split()[-3:] == ["shoe", "card.jam", "1"]
+    assert run("faults", "--by", "device,code").split()[-3:] == ["shoe", "lamps.stuck_on", "1"]
     wrong = CliRunner().invoke(main, ["report", "faults", "--by", "game", "-c", str(path)])
     assert (wrong.exit_code, "faults has no game" in wrong.output) == (2, True)
 
@@ -443,6 +443,8 @@ def on_page(column: str, value: Any) -> str:
             return "not known"
         case (("game" | "kind"), _):
             return {"macau.roulette": "Roulette", "contributed": "bet", "reset": "set to the seed"}.get(value, "–")
+        case "code", "lamps.stuck_on":
+            return "A lamp that should be dark is lit"
         case "day" | "hour", _:
             return f"{date.fromisoformat(value[:10]):%-d %b %Y}{value[10:]}"
         case _, str():

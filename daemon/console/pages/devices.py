@@ -21,7 +21,7 @@ from daemon.console.site.watched import Watched
 from daemon.spreadsheet import BYTE_ORDER_MARK, csv_text, harmless
 from daemon.words import words
 
-__all__ = ["routes"]
+__all__ = ["fault_text", "routes"]
 
 USUAL, LONGEST = timedelta(days=30), timedelta(days=92)
 MOST = 2_000
@@ -101,7 +101,7 @@ class _Pages:
             watched_s=sum((end - begin).total_seconds() for begin, end in times),
             cut=len(found) >= MOST,
             soon=SOON,
-            said=lambda code: _said(code, context.lang(request)),
+            said=lambda code: fault_text(code, context.lang(request)),
         )
 
     async def table(self, request: Request) -> Response:
@@ -144,7 +144,7 @@ class _Pages:
         return sorted(found, key=lambda one: (-one.share, one.table, one.device))
 
 
-def _said(code: str, lang: words.Lang) -> str:
+def fault_text(code: str, lang: words.Lang) -> str:
     """The text of a fault; "" for one whose text needs values."""
     text = words.catalog(lang).get(f"fault.{code}.text", "")
     return "" if "{" in text else text

@@ -1,5 +1,7 @@
 """The texts of the law: each article that a page or a report names leads here."""
 
+from itertools import groupby
+
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -24,8 +26,9 @@ class _Pages:
 
     async def all(self, request: Request) -> Response:
         self._context.needs(request, "look")
-        texts = {ruleset: text for ruleset in GAMES if (text := text_of(ruleset)) is not None}
-        return self._context.page(request, "law_all.html", texts=texts)
+        texts = [(ruleset, text) for ruleset in GAMES if (text := text_of(ruleset)) is not None]
+        laws = groupby(texts, key=lambda one: one[0].partition(".")[0])
+        return self._context.page(request, "law_all.html", laws=[(law, list(some)) for law, some in laws])
 
     async def one(self, request: Request) -> Response:
         self._context.needs(request, "look")

@@ -20,6 +20,7 @@ from starlette.routing import Route
 from daemon import logs
 from daemon.console.auth.access import User
 from daemon.console.context import ConsoleContext
+from daemon.console.pages.devices import fault_text
 from daemon.console.site.shifts import day_of_play
 from daemon.spreadsheet import BYTE_ORDER_MARK, csv_text, harmless
 from daemon.words.local import Local
@@ -125,7 +126,9 @@ class _Pages:
         said, made = (found, None) if isinstance(found, str) else ("", found)
         rows = made.rows[:MOST] if made else ()
         more = made is not None and len(made.rows) > MOST
+        lang = self._context.lang(request)
         shown = {"asked": asked, "said": said, "found": made, "rows": rows, "more": more, "known": asked.known}
+        shown["fault_text"] = lambda code: fault_text(code, lang)
         return self._context.page(request, "reports.html", status, **shown, amounts=asked.amounts, **self._money())
 
     def _money(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from daemon.console.alerts.records import Incident
 from daemon.console.alerts.report import Report, made, times
 from daemon.console.auth.access import User
 from daemon.console.context import ConsoleContext
-from daemon.console.pages.alerts import alone
+from daemon.console.pages.alerts import said
 from daemon.console.site.shifts import shift_of
 from daemon.spreadsheet import BYTE_ORDER_MARK, csv_text, harmless
 
@@ -70,7 +70,7 @@ class _Pages:
             request,
             "alerts_report.html",
             report=report,
-            words=lambda one: alone(one, lang)[0],
+            words=lambda one: said(one, lang)[0],
             times=times,
             asked=_asked(report.since, report.until, context.zone),
             query=_query(report.since, report.until, context.zone),
