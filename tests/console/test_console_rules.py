@@ -355,7 +355,7 @@ async def test_irregularity_between_rounds_is_shown_in_the_language_of_the_reade
                         journal=journal)  # fmt: skip
             console.say(f"{source}/event/irregular", encode_wire(wire))
     html = console.house.live.html(f"noted/{BAC}", browser)
-    rang = {"en": "the bell rang, no round is open", "pt": "a campainha tocou", "zh-Hant": "響鐘"}[lang].casefold()
+    rang = {"en": "the bell rang, no round is open", "pt": "a campainha tocou", "zh-Hant": "響鈴"}[lang].casefold()
     assert html.casefold().count(rang) == 1
     article = "第七條第一款" if lang == "zh-Hant" else "art. 7(1)"
     assert html.count(article) == html.count("&lt;i&gt;unheard of") == 1
@@ -382,7 +382,7 @@ DUTIES = [
 
 
 @pytest.mark.parametrize(
-    ("lang", "name"), [("en", "the change of the ball"), ("pt", "Mudança da bola"), ("zh-Hant", "更換珠球")]
+    ("lang", "name"), [("en", "the change of the ball"), ("pt", "Mudança da bola"), ("zh-Hant", "更換珠子")]
 )
 async def test_a_table_and_its_dealer_see_what_is_due_by_the_clock(console: Console, lang: str, name: str) -> None:
     state = {"phase": "betting", "round": f"{BAC}:2026-11-20:7", "detail": {"duties": DUTIES}}
