@@ -298,8 +298,8 @@ def _number(word: str) -> int:
 
 
 def chip(result: Result, lang: words.Lang) -> Chip:
-    """The shortest word for a result."""
-    title = result.announcements.get(lang, "")
+    """The shortest word for a result; `title`: its announcement, or else what a word that says little means."""
+    title = result.announcements.get(lang) or result.announcements.get("en", "")
     if result.void is not None:
         return Chip("–", "void", words.sentence(words.reason(lang, result.void.reason)))
     outcome = facts_of_result(result)
@@ -322,10 +322,11 @@ def chip(result: Result, lang: words.Lang) -> Chip:
         case BlackjackFacts():
             total = outcome.totals.get("dealer")
             if total is not None and total > BUST:
-                return Chip(words.say(lang, "chip.bust"), "bust", title)
-            return Chip(_or(total, "–"), "", title)
+                return Chip(words.say(lang, "chip.bust"), "bust", title or words.say(lang, "chip.dealer", n=total))
+            return Chip(_or(total, "–"), "", title or (words.say(lang, "chip.dealer", n=total) if total else ""))
         case StudPokerFacts():
-            return Chip("●" if outcome.opens else "○", "", title)
+            key = "chip.opens" if outcome.opens else "chip.opens_not"
+            return Chip("●" if outcome.opens else "○", "", title or words.say(lang, key))
         case _:
             word = GAMES[result.ruleset].chip if result.ruleset in GAMES else None
             return Chip("✓" if word is None else word(outcome), "", title)
