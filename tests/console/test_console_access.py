@@ -748,7 +748,7 @@ async def test_the_pages_in_three_languages(inn: Inn, lang: words.Lang) -> None:
             ("/account", "change_password"),
             ("/users", "end_all_hint"),
             ("/tokens", "add_token"),
-            ("/actions", "csv"),
+            ("/actions", "log"),
         ):
             page = await browser.get(path, headers=headers)
             assert words.catalog(lang)[f"access.{key}"] in page.text.replace("&#39;", "'")

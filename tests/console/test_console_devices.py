@@ -96,6 +96,13 @@ def test_another_serial_number_is_another_unit() -> None:
     assert [named["t-1", "shoe-1", serial].faults for serial in "ab"] == [1, 2]
 
 
+def test_a_device_that_was_not_watched_yet_is_listed() -> None:
+    (one,) = units_of({("t-1", "shoe-1"): ("shoe", "A", "a")}, {}, {}, hour(100))
+    assert (one.model, one.serial, one.since, one.until) == ("A", "a", hour(100), hour(100))
+    (line,) = by("unit", [one]).values()
+    assert (line.faults, line.watched_s) == (0, 0)
+
+
 # ---- the page
 
 

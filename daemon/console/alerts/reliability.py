@@ -86,13 +86,13 @@ def units_of(
 ) -> list[Unit]:
     """The units of the present devices: a device with another serial number is another unit.
 
-    `devices`: present kind, model and serial number. `lives`: the times from which each serial number was known. Only
-    the last unit of a place has the model that its device reports now.
+    `devices`: present kind, model and serial number. `seen`: since when each is known; one that was not watched yet is
+    known at the end. `lives`: the times from which each serial number was known. Only the last unit of a place has the
+    model that its device reports now.
     """
     found: list[Unit] = []
     for (table, device), (kind, model, known) in devices.items():
-        if (since := seen.get((table, device))) is None:
-            continue
+        since = seen.get((table, device), until)
         serials = [(since, "")]
         for began, serial in lives.get((table, device), ()):
             if not serial or serial == serials[-1][1]:
