@@ -106,7 +106,7 @@ def test_a_table_shows_its_rounds_as_they_end(page: Browser, table: str, shown: 
     page.until(f"[data-live='result/{table}'] .badge", "Despacho")
     page.until(f"main {shown}")
     page.when(lambda: page.driver.execute_script(last) != before)
-    assert page.there(f"[data-live='board/{table}'] .board")
+    assert page.there(f"[data-live='board/{table}'] table")
 
 
 def test_an_inspector_goes_from_a_result_to_the_command_that_shows_the_bytes(page: Browser) -> None:

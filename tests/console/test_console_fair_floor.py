@@ -82,7 +82,7 @@ async def test_cards_whose_reader_nobody_named_can_be_new_too(floor: Console) ->
     floor.house.fairness.on_result("bac-12", "resolved", result_of(result))
     async with floor.browser("technician") as browser:
         path = "/table/bac-12/fairness"
-        assert "results that name no device" in (await browser.get(path)).text
+        assert "Results that name no device" in (await browser.get(path)).text
         assert (await browser.post(path, data={"device": "", "why": "new cards"})).status_code == 303
     assert floor.house.fairness.counts(Chart("bac-12", "cards"), "service") == {}
     assert [action.target for action in read_actions(floor.journal.path, 10)] == ["bac-12"]

@@ -371,6 +371,12 @@ def test_each_board_is_drawn_in_each_language(results: list[dict[str, Any]], lan
     assert text.count("<table") == text.count("<caption>")
 
 
+def test_a_result_of_fantan_that_never_came_is_in_the_table() -> None:
+    made = scoreboards.board(map(result_of, of("macau.fantan", {"number": 3}, {"number": 3}, {"number": 1})))
+    assert isinstance(made, scoreboards.Outcomes)
+    assert made.often == (("3", 2), ("1", 1), ("2", 0), ("4", 0))
+
+
 def test_letters_stand_beside_the_colours() -> None:
     for lang, letters in zip(words.LANGS, ("BPT", "BJE", "莊閒和"), strict=True):
         text = board(coups("BPT"), lang)

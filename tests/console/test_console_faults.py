@@ -188,7 +188,11 @@ def test_every_alert_has_its_sentence_and_a_remedy() -> None:
 
 def test_command_description_is_the_first_line_of_its_docstring() -> None:
     english = {key: text for key, text in words.catalog("en").items() if key.startswith("order.")}
-    assert english == {f"order.{name}": (kind.__doc__ or "").partition("\n")[0] for name, kind in COMMANDS.items()}
+    switches = {name for name, kind in COMMANDS.items() if "on" in kind.__struct_fields__}
+    for name in switches:  # each of its two buttons has a description of its own
+        assert english.pop(f"order.{name}.on") != english.pop(f"order.{name}.off")
+    others = COMMANDS.keys() - switches
+    assert english == {f"order.{name}": (COMMANDS[name].__doc__ or "").partition("\n")[0] for name in others}
 
 
 # ---- on the pages
@@ -241,7 +245,8 @@ async def test_the_page_of_a_device_says_what_each_command_does(console: Console
     async with console.browser("technician", **{"accept-language": "pt"}) as browser:
         page = (await browser.get("/table/rou-3/device/wheel-1")).text
     assert "Lançar a bola." not in page  # such a wheel launches by itself
-    assert "Ligar ou desligar a roda." in page
+    assert "Ligar a roda." in page
+    assert "Desligar a roda." in page
     assert "Switch the wheel on" not in page
 
 

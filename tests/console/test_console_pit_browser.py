@@ -40,6 +40,25 @@ return [...document.querySelectorAll('a, button, select, input, textarea, summar
 """
 
 
+# What is cut off on a wall: tiles at the bottom, and chips in the first row of their tile.
+BELOW = """
+const bottom = (one) => one.getBoundingClientRect().bottom;
+const below = (where, what) => [...document.querySelectorAll(`${where} ${what}`)].filter((one) => one.checkVisibility()
+  && one.getBoundingClientRect().top < bottom(one.closest(where)) && bottom(one) > bottom(one.closest(where)) + .3);
+return [...below('.tiles', '.tile'), ...below('.results', '.chip')].map((one) => one.outerHTML.slice(0, 120));
+"""
+# By its caption, what is seen of a road of baccarat: its first coup, and its newest one.
+ROADS = """
+return Object.fromEntries([...document.querySelectorAll('table.road')].map((one) => {
+  const place = one.parentElement.getBoundingClientRect();
+  const coups = [...one.querySelectorAll('.coup')].map((coup) => coup.getBoundingClientRect());
+  const seen = (box) => box.left >= place.left && box.right <= place.right;
+  const [first, ...others] = coups.sort((one, other) => one.left - other.left);
+  return [one.caption.textContent, [seen(first), seen(others.at(-1))]];
+}));
+"""
+
+
 @pytest.fixture(scope="module")
 def pit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FullPit]:
     with full_pit(tmp_path_factory.mktemp("pit"), 60) as one:
@@ -176,6 +195,32 @@ def test_no_phase_is_cut_off_on_a_tile(pit: FullPit, page: Browser, lang: Lang) 
 @pytest.mark.parametrize("lang", LANGS)
 def test_no_sentence_is_cut_off_on_a_tile(wordy: FullPit, page: Browser, lang: Lang) -> None:
     assert list(cut(page, wordy, lang)) == []
+
+
+@pytest.mark.parametrize("size", [WALL, DESK, TABLET, PHONE])
+def test_no_border_of_a_tile_or_a_chip_is_cut_off_on_a_wall(
+    pit: FullPit, small: FullPit, page: Browser, size: tuple[int, int]
+) -> None:
+    for one in (pit, small):
+        look(page, one, "vera", "/wall", size)
+        page.until(".tile .phase")
+        assert run(page, BELOW) == []
+
+
+def test_the_newest_coup_is_in_sight_on_a_long_road(tmp_path: Path) -> None:
+    """And on a short one, the first one, too."""
+    with full_pit(tmp_path, 6) as one, browser(one) as page:
+        for size in (DESK, TABLET, PHONE):
+            look(page, one, "vera", "/table/bac-01", size)
+            page.until("table.road")
+            page.when(lambda: run(page, ROADS) == {"Bead plate": [True, True], "Big road": [True, True]})
+        coups = [{"winner": ("player", "banker")[n // 2 % 2], "totals": {}} for n in range(90)]
+        one.do(lambda: [one.result("bac-01", "macau.baccarat", coup) for coup in coups])
+        for size in (DESK, TABLET, PHONE):
+            look(page, one, "vera", "/table/bac-01", size)
+            page.when(lambda: [seen[1] for seen in run(page, ROADS).values()] == [True, True])
+            one.do(lambda: one.result("bac-01", "macau.baccarat", coups[0]))
+            page.when(lambda: [seen[1] for seen in run(page, ROADS).values()] == [True, True])
 
 
 # ---- density and order

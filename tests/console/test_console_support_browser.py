@@ -84,6 +84,8 @@ def test_bytes_stand_as_digits_and_as_letters_under_a_head_that_stays(pit: FullP
     head = """const box = document.querySelector('.trace'), head = box.querySelector('thead th');
     return [box.scrollTop > 100, Math.abs(head.getBoundingClientRect().top - box.getBoundingClientRect().top) < 3]"""
     page.when(lambda: page.driver.execute_script(head) == [True, True])
+    labels = "return [...document.querySelectorAll('[data-lines] tr:last-child td')].map((one) => one.dataset.label)"
+    assert page.driver.execute_script(labels) == ["Time", "Direction", "Bytes", "ASCII", "In words"]
 
 
 def test_times_of_a_trace_are_the_sites_on_a_screen_elsewhere(pit: FullPit, page: Browser) -> None:

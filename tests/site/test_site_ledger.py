@@ -436,8 +436,8 @@ def cells(text: str) -> list[list[str]]:
     return [re.findall("<td[^>]*>(?:<span[^>]*>)?([^<]*)", row) for row in body.split("</tr>")[:-1]]
 
 
-def on_page(column: str, value: Any) -> str:
-    """A figure of a report as a person reads it: amounts in the currency, with all their decimals."""
+def on_page(column: str, value: Any, decimals: int) -> str:
+    """A figure of a report as a person reads it: amounts in the currency, with the decimals of their column."""
     match column, value:
         case _, None:
             return "not known"
@@ -450,9 +450,13 @@ def on_page(column: str, value: Any) -> str:
         case _, str():
             return value or "–"
         case _ if column in MONEY:
-            whole, _, rest = f"{Decimal(value) / 100:,f}".partition(".")
-            return f"{whole}.{rest:0<2}".replace("-", "\u2212")
+            return f"{Decimal(value) / 100:,.{decimals}f}".replace("-", "\u2212")
     return f"{value:,}"
+
+
+def decimals_of(minor: Any) -> int:
+    """Of an amount, in the currency; at least two."""
+    return 2 if minor is None or isinstance(minor, str) else 2 + len(f"{minor:f}".partition(".")[2])
 
 
 @pytest.mark.parametrize("kind", REPORTS)
@@ -468,7 +472,8 @@ async def test_the_console_shows_and_exports_the_figures_of_the_reports(
     assert found.rows
     assert {row[0] for row in found.rows} <= {str(DAY), str(last)}
     wanted = [["" if one is None else str(one) for one in row] for row in found.rows]
-    as_read = [[on_page(*one) for one in zip(found.columns, row, strict=True)] for row in found.rows]
+    decimals = [max(map(decimals_of, values)) for values in zip(*found.rows, strict=True)]
+    as_read = [[on_page(*one) for one in zip(found.columns, row, decimals, strict=True)] for row in found.rows]
     asked = {"kind": kind, "from": str(DAY), "to": str(last), "by": by}
     async with console.browser("manager") as browser:
         shown = (await browser.get("/reports", params=asked)).text

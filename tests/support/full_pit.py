@@ -28,6 +28,12 @@ from drivers import DRIVERS
 from protocols.contract.documents import TraceLine
 from protocols.contract.reasons import say
 from protocols.contract.topics import Wire, device_topic, edge_topic, encode_wire, table_topic
+from rules.games.blackjack import count
+from rules.games.cards import DECK, points
+from rules.games.poker import strength
+from rules.games.shaken_dice import SMALL
+from rules.games.stud_poker import Deal, compare
+from rules.games.stud_poker_game import OPENING, VALUE_BITS, combination
 
 T = TypeVar("T")
 
@@ -55,8 +61,54 @@ CONSOLE = ("console-1", "fdl_console")
 Game = tuple[str, str, tuple[tuple[str, str], ...], tuple[str, ...], Callable[[random.Random], dict[str, Any]]]
 
 
-def _cards(dice: random.Random) -> dict[str, Any]:
-    return {"winner": dice.choice(("player", "banker", "banker", "tie"))}
+def _baccarat(dice: random.Random) -> dict[str, Any]:
+    """A coup of four cards, of which one hand is a natural."""
+    totals = {"player": 0, "banker": 0}
+    while max(totals.values()) < 8:
+        hands = {name: dice.sample(DECK, 2) for name in totals}
+        totals = {name: points(hand) for name, hand in hands.items()}
+    player, banker = totals.values()
+    winner = "player" if player > banker else "banker" if banker > player else "tie"
+    pairs = {f"{name}_pair": one[0] == other[0] for name, (one, other) in hands.items()}
+    return {"hands": hands, "totals": totals, "winner": winner, "natural": True, **pairs}
+
+
+def _blackjack(dice: random.Random) -> dict[str, Any]:
+    """Two seats that stand from 12 on, and a dealer who stands from 17 on."""
+    cards = iter(dice.sample(DECK, len(DECK)))
+    hands = {name: [next(cards), next(cards)] for name in ("dealer", "1.1", "3.1")}
+    for name, hand in hands.items():
+        while count(hand)[0] < (17 if name == "dealer" else 12):
+            hand.append(next(cards))
+    totals = {name: count(hand)[0] for name, hand in hands.items()}
+    dealer = totals["dealer"]
+    bust, blackjack = dealer > 21, dealer == 21 and len(hands["dealer"]) == 2
+    results = {
+        name: "win" if bust or totals[name] > dealer else "push" if totals[name] == dealer else "lose"
+        for name in ("1.1", "3.1")
+    }
+    return {"hands": hands, "totals": totals, "results": results, "bust": bust, "blackjack": blackjack}
+
+
+def _stud(dice: random.Random) -> dict[str, Any]:
+    """One seat raises, one folds."""
+    cards = dice.sample(DECK, 10)
+    hands = {"dealer": tuple(cards[:5]), "seat_1": tuple(cards[5:])}
+    deal = Deal(decisions={1: "raise", 2: "fold"})
+    end = compare(deal, hands, lambda hand: strength(hand) << VALUE_BITS, OPENING)
+    return {
+        "opens": end.opens,
+        "hands": {name: hands[name] for name in end.values},
+        "combinations": {name: combination(value) for name, value in end.values.items()},
+        "seats": end.fates,
+    }
+
+
+def _throw(dice: random.Random) -> dict[str, Any]:
+    faces = [dice.randint(1, 6) for _ in range(3)]
+    triple = len(set(faces)) == 1
+    size = "" if triple else "small" if sum(faces) in SMALL else "big"
+    return {"faces": faces, "total": sum(faces), "triple": triple, "size": size}
 
 
 # By the driver, the fault that `FullPit.fault` lets a device report.
@@ -72,7 +124,7 @@ GAMES: dict[str, Game] = {
         "Hall A",
         (("shoe-1", "bee_tek_shoe"), ("sign-1", "alpha_sign")),
         ("dealing", "betting"),
-        _cards,
+        _baccarat,
     ),
     "rou": (
         "macau.roulette",
@@ -89,14 +141,14 @@ GAMES: dict[str, Game] = {
         "Hall B",
         (("shaker-1", "fdl_shaker"), ("console-1", "fdl_console")),
         ("covered", "betting"),
-        lambda dice: {"total": dice.randint(4, 17)},
+        _throw,
     ),
     "bj": (
         "macau.blackjack",
         "Hall B",
         (("shuffler-1", "fdl_continuous"), ("bets-1", "fdl_bets"), ("peek-1", "fdl_peek")),
         ("deciding", "betting"),
-        lambda dice: {"totals": {"dealer": dice.randint(17, 24)}},
+        _blackjack,
     ),
     "fan": (
         "macau.fantan",
@@ -110,7 +162,7 @@ GAMES: dict[str, Game] = {
         "Salon",
         (("shuffler-1", "fdl_shuffler"), ("bets-1", "fdl_bets")),
         ("dealing", "showdown"),
-        lambda dice: {"opens": dice.random() < 0.7},
+        _stud,
     ),
 }
 

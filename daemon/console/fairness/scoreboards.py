@@ -404,13 +404,18 @@ class Outcomes(Struct, frozen=True):
     often: tuple[tuple[str, int], ...]
 
 
-def outcomes(results: Sequence[Result], word: Callable[[RoundFacts], str]) -> Outcomes:
-    """The board of short words: the most frequent first; equally frequent ones by the alphabet."""
+def outcomes(results: Sequence[Result], word: Callable[[RoundFacts], str], known: Sequence[str] = ()) -> Outcomes:
+    """The board of short words: the most frequent first; equally frequent ones by the alphabet.
+
+    The `known` words are counted also where they never came.
+    """
     words = []
     for one in standing(results):
         with contextlib.suppress(BadRound):  # written by another version of feltd
             words.append(word(facts_of_result(one)))
-    often = sorted(Counter(words).items(), key=lambda one: (-one[1], one[0]))
+    counts = Counter(dict.fromkeys(known, 0))
+    counts.update(words)
+    often = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
     return Outcomes(tuple(words[: -NUMBERS_SHOWN - 1 : -1]), tuple(often))
 
 
@@ -444,7 +449,7 @@ def board(results: Iterable[Result]) -> Board | None:
     of_game = [one for one in kept if one.ruleset == kept[-1].ruleset]
     if game.family in BOARDS:
         return BOARDS[game.family](of_game)
-    return outcomes(of_game, game.chip) if game.chip is not None else None
+    return outcomes(of_game, game.chip, game.chips) if game.chip is not None else None
 
 
 def _read(results: Iterable[Result], kind: type[F], *needed: str) -> Iterator[tuple[str, F]]:

@@ -10,4 +10,4 @@ def _chip(facts: Any) -> str:
 
 
 _KEYS: Final = (*ROUND, "buttons_separated", "buttons", *AFTER, *BETS)
-GAMES: Final = {"macau.fantan": ConsoleGame("fantan", _KEYS, again_stands=True, chip=_chip)}
+GAMES: Final = {"macau.fantan": ConsoleGame("fantan", _KEYS, again_stands=True, chip=_chip, chips=("1", "2", "3", "4"))}

@@ -22,7 +22,8 @@ class ConsoleGame(Struct, frozen=True):
     `keys` of daemon/console/dealer/keys.py are those of the dealer's page, `actions` the decisions of a player there.
     `dice` are tapped die by die, a throw without effect has a reason of `null_throws`; `pockets` or `figures` are the
     choices of its result key. `again_stands`: a disputed result that is entered once more stands; in other games a
-    payment or a void ends the dispute. `chip`: the shortest word for the facts of a result, where the family has none.
+    payment or a void ends the dispute. `chip`: the shortest word for the facts of a result, where the family has none;
+    `chips`: all of these words, where they are few.
     """
 
     family: str
@@ -34,3 +35,4 @@ class ConsoleGame(Struct, frozen=True):
     figures: tuple[str, ...] = ()
     again_stands: bool = False
     chip: Callable[[Any], str] | None = None
+    chips: tuple[str, ...] = ()

@@ -5,7 +5,7 @@ modules of a site are imported when somebody opens the page.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -129,18 +129,24 @@ class _Pages:
         lang = self._context.lang(request)
         shown = {"asked": asked, "said": said, "found": made, "rows": rows, "more": more, "known": asked.known}
         shown["fault_text"] = lambda code: fault_text(code, lang)
-        return self._context.page(request, "reports.html", status, **shown, amounts=asked.amounts, **self._money())
+        money = self._money(made.columns if made else (), rows, asked.amounts)
+        return self._context.page(request, "reports.html", status, **shown, amounts=asked.amounts, **money)
 
-    def _money(self) -> dict[str, Any]:
+    def _money(self, columns: Sequence[str], rows: Sequence[Sequence[Any]], amounts: Container[str]) -> dict[str, Any]:
         """The currency of all tables of this console, "" where they have several; how an amount is written."""
         site = self._context.config.site
         found = {site.currency_of(table.ruleset) for table in self._context.config.table if table.ruleset}
         currency = found.pop() if len(found) == 1 else site.currency
 
-        def amount(local: Local, minor: int | Decimal) -> str:
-            """With all decimals: a pool also has parts of a smallest unit."""
-            exact = Decimal(minor).scaleb(-site.decimals)
-            return local.number(exact, max(site.decimals, -int(exact.as_tuple().exponent)))
+        decimals: dict[str, int] = {}
+        for n, column in enumerate(columns):
+            if column in amounts:
+                exact = [Decimal(row[n]).scaleb(-site.decimals) for row in rows if row[n] is not None]
+                decimals[column] = max([site.decimals, *(-int(one.as_tuple().exponent) for one in exact)])
+
+        def amount(local: Local, column: str, minor: int | Decimal) -> str:
+            """With as many decimals as all of its column: a pool also has parts of a smallest unit."""
+            return local.number(Decimal(minor).scaleb(-site.decimals), decimals[column])
 
         return {"currency": currency, "amount": amount}
 

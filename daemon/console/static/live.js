@@ -95,6 +95,14 @@
     if (outdated && !typed && !document.querySelector("[data-refused], [data-busy]") && performance.now() - left > PRESS) location.reload();
   };
 
+  // What overflows is shown up to its newest entry.
+  const newest = (where) => {
+    for (const one of where.querySelectorAll("[data-end] [data-newest]")) {
+      const box = one.closest("[data-end]");
+      box.scrollLeft += one.getBoundingClientRect().right - box.getBoundingClientRect().right + 3;
+    }
+  };
+
   const put = (id, html) => {
     const known = shown.get(id);
     waiting.delete(id);
@@ -127,7 +135,7 @@
       left = before; // the user did not leave the field
       next.querySelectorAll(".wide").forEach((one, n) => one.scrollTo(...(scrolled[n] ?? [0, 0])));
       if (held) document.getElementById(held)?.focus({ preventScroll: true });
-      for (const board of next.querySelectorAll("[data-end]")) board.scrollLeft = board.scrollWidth;
+      newest(next);
       if (id === "counts") count();
     }
   };
@@ -272,7 +280,7 @@
     follow();
     ages();
     setInterval(ages, 1000);
-    for (const board of document.querySelectorAll("[data-end]")) board.scrollLeft = board.scrollWidth;
+    newest(document);
   };
   if (document.hidden) begin(); // nothing is painted there
   else requestAnimationFrame(() => setTimeout(begin)); // after the first paint

@@ -95,7 +95,7 @@
       tiles.style.setProperty("--scale", scale.toFixed(2));
       const high = [...Array(pages).keys()].some((page) => {
         show(page, each);
-        return tiles.scrollHeight > tiles.clientHeight + 1;
+        return here.some((one) => one.getBoundingClientRect().bottom > tiles.getBoundingClientRect().bottom + .1);
       });
       if (!high || (each === 1 && scale - .05 < SMALLEST)) {
         page %= pages;

@@ -20,14 +20,20 @@
     const code = parseInt(two, 16);
     return code > 31 && code < 127 ? String.fromCharCode(code) : "·";
   }).join("");
-  const cell = (row, text) => { const made = document.createElement("td"); made.textContent = text; row.append(made); };
+  const heads = [...place.querySelectorAll("thead th")].map((one) => one.textContent); // on a phone each cell shows its own
+  const cell = (row, text, head) => {
+    const made = document.createElement("td");
+    made.textContent = text;
+    if (head) made.dataset.label = head;
+    row.append(made);
+  };
   const shows = (row) => (!way.value || row.dataset.way === way.value || row.dataset.way === "")
     && (!filter.value || row.dataset.text.includes(filter.value.toLowerCase()));
   const row = (of, texts) => {
     const made = document.createElement("tr");
     made.dataset.way = of;
     made.dataset.text = texts.join(" ").toLowerCase();
-    for (const text of texts) cell(made, text);
+    texts.forEach((text, n) => cell(made, text, of && heads[n]));
     made.lastElementChild.lang = "en"; // the words of the protocols
     made.hidden = !shows(made);
     return made;
