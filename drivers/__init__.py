@@ -16,7 +16,7 @@ _SHARED = {"driver", "faults", "fdl_session", "spin_counter"}
 _NAMES = whole_modules(one.name for one in iter_modules(__path__) if one.name not in _SHARED)
 
 DRIVERS: MutableMapping[str, type[Driver]] = OnDemand(_NAMES, lambda name: class_named(f"drivers.{name}", name))
-"""By name, which is that of the module, the class in it that has this `name`."""
+"""The driver classes by name: that of the module and the `name` of the class."""
 
 FAULTS: Mapping[str, tuple[str, ...]] = OnDemand(
     _NAMES, lambda name: tuple(fault.code for fault in DRIVERS[name].faults)

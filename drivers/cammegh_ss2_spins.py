@@ -76,8 +76,8 @@ class WheelOptions(Struct, frozen=True, forbid_unknown_fields=True):
     `port`: the controller's port. Ports 2 and 3 serve displays: there the driver only listens, and takes no commands.
     `alternating`: the rotor reverses in each game (mode bit 1); a rotor that does not is a fault. `recover`: switch the
     wheel on again if it closed during a spin; never a wheel that the house switched off. `shortest_spin`: minimum
-    seconds of a spin. A lower counter that is some spins ahead after less than that many times this value was reset and
-    did not wrap around; one spin ahead always wrapped.
+    seconds of a spin. A lower counter, which would be n spins ahead if it had wrapped around, was reset if less than n
+    times this value has passed; with n = 1 it always wrapped.
     """
 
     silence: Annotated[float, Meta(ge=1, le=60)] = 3.0
@@ -516,7 +516,7 @@ class SpinReader:
 
 
 def _may_wrap(status: Status) -> bool:
-    """Whether a lower counter may have wrapped: no number is shown before the first one since power came on."""
+    """Whether a lower counter may have wrapped. One that was reset is 0, or the wheel shows no number yet."""
     return status.spin > 0 and bool(status.number)
 
 

@@ -166,7 +166,7 @@ class Layout(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     `started` to `table_closed`: the values of the state field, one or more for each state. `spin`: decimal digits,
     counting on when a number has been shown, from all nines to zero. `number`: the pocket, filled up on the left with
     `fill`; `blanks` are what it shows while there is none; `pockets` other values, {"37": "00"} for a double zero.
-    With `fill` " " "00" is the double zero, with "0" it is zero. `speed`: decimal digits.
+    The value "00" is the double zero if `fill` is " ", and zero if it is "0". `speed`: decimal digits.
     """
 
     error: Field = Field(48)

@@ -60,9 +60,7 @@ def _players(play: Play, round_: Round) -> int:
 
 
 class WatchedState(BlackjackState, frozen=True):
-    """The state of a table. `watch`: its shuffler, which is independent of the rounds: they are not played again for
-    it.
-    """
+    """The state of a table. `watch`: the state of its shuffler. No round is replayed for a change of it."""
 
     watch: Watched = Watched()
 

@@ -68,7 +68,7 @@ class Players:
         """The bets of this round by the answers; None if they are not known.
 
         A late bet never counts, whatever its answer: if the rules took it, their settlement differs. Bets are not known
-        if they were taken in two rounds or not in `round_`: then the dealer and the rules meant different rounds.
+        if they were taken in two rounds or not in `round_`: then the rules took them in another round than the dealer.
         """
         until = floor.pace.now() + ANSWERED_WITHIN_S
         while not all(id_ in self.terminals.answers for id_ in self._taps):

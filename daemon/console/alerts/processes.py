@@ -197,7 +197,7 @@ class ProcessWatch:
                     yield from _clock(name, met, (health.time - (edge.heard or now)).total_seconds())
 
     def _forget(self, name: str) -> Iterator[Change]:
-        """Forget an edge whose topics were cleared, because it is gone for good."""
+        """Delete the state of an edge whose topics were cleared, gone for good, and end the incidents about it."""
         del self._met[name]
         for one in [one for one in self._of_edges() if one.device == name]:
             yield one.key, None

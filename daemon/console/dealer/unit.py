@@ -137,9 +137,7 @@ class Unit:
         self._store = store
         self._wall = wall
         self._said: dict[int, float] = {}
-        """By counter, when a waiting event was pressed in this process, in seconds of the loop, which clock changes do
-        not affect.
-        """
+        """By counter, the time of the loop at which a waiting event was pressed in this process."""
         store.has(_SCHEMA)
         columns = "epoch, next, acked, began, faulty"
         query = f"SELECT {columns} FROM dealer_unit WHERE place = ?"  # noqa: S608 - a constant
@@ -152,7 +150,7 @@ class Unit:
                 self._record(db, fdl.Started())
             else:
                 self._epoch, self._next, self._acked, self._began, _ = found
-                if found[4]:  # a restart ends half entries
+                if found[4]:  # a first entry is not stored: its fault ends with a restart
                     self._record(db, fdl.Recovered(ENTRY))
                     db.execute("UPDATE dealer_unit SET faulty = 0 WHERE place = ?", (table,))
         self._faulty_until: float | None = None

@@ -1,7 +1,7 @@
 """The pages of jackpots: all pools at a glance, the books of one, and the orders of people.
 
-Orders go to the process that keeps the books, which alone decides: another person than the one who confirmed must pay,
-another than the one who proposed must approve, and no round may be open. The page shows its answer as it is.
+Orders go to the process that keeps the books. It alone decides about them: the person who pays is not the
+one who confirmed, the person who approves not the one who proposed, and no round is open. The page shows its answer.
 """
 
 import asyncio

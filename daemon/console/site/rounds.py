@@ -349,7 +349,7 @@ class Rounds:
 
 
 def _chain(db: sqlite3.Connection, n: int, place: str, round_: str) -> bool:
-    """Note the newest end of the round at its first end. Returns whether this is the first."""
+    """Store the number of a round's newest end in the row of its first end. Returns whether this end is the first."""
     query = "SELECT n FROM round_end WHERE place = ? AND round = ? AND again = 0 AND n < ? ORDER BY n DESC LIMIT 1"
     first = db.execute(query, (place, round_, n)).fetchone()
     db.execute("UPDATE round_end SET again = ?, newest = ? WHERE n = ?", (int(first is not None), n, n))
