@@ -50,7 +50,7 @@ async def test_each_code_opens_the_page_of_its_device(tmp_path: Path, configured
             assert (TABLE in written, name in written, address in written) == (True, True, True)
         assert "Serial number &lt;S-17&gt;" in labels[0]
         assert "no serial number" in labels[1]
-        assert ("[console] url is not set" in html.unescape(text)) == (not configured)
+        assert ("<code>[console] url</code> is not set" in html.unescape(text)) == (not configured)
 
 
 async def test_a_label_has_no_style_that_the_policy_forbids(tmp_path: Path) -> None:

@@ -283,7 +283,7 @@ def test_fantan_as_the_ruleset_tells_it() -> None:
     for count in (4, 7, 13):
         events += [BetsOpened(), ButtonsSeparated(), BetsClosed(), ButtonsCounted(count)]
     found = board_of(scoreboards.board, published(Fantan(FantanOptions()), events))
-    assert found == scoreboards.Outcomes(("1", "3", "4"), (("1", 1), ("3", 1), ("4", 1)))
+    assert found == scoreboards.Outcomes(("1", "3", "4"), (("1", 1), ("3", 1), ("4", 1), ("2", 0)))
 
 
 def test_craps_as_the_ruleset_tells_it() -> None:

@@ -83,7 +83,7 @@ def test_a_supervisor_voids_a_suspended_round_from_the_page_of_the_table(floor: 
     page.until("#decide .done", "done.")
     assert round_ in page.text("#decide .done")
     floor.until(lambda: any(one.round == round_ and one.void for one in floor.site_view.tables[TABLE].results))
-    page.until(f"[data-live='history/{TABLE}'] td", round_)
+    page.until(f"[data-live='history/{TABLE}'] td", round_.partition(":")[2])
     page.come_in("dora")
     page.go(f"/dealer/{TABLE}")
     page.until("[data-there]:not([hidden])", "Connected to the table computer.")

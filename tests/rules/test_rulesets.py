@@ -113,8 +113,8 @@ def values(kind: inspect.Type) -> st.SearchStrategy[Any]:
         case inspect.IntType(ge=ge, gt=gt, le=le):
             low = ge if ge is not None else gt + 1 if gt is not None else -3
             return st.integers(low, low + 6 if le is None else min(le, low + 6)) | st.integers(low, le)
-        case inspect.StrType(pattern=None):
-            return WORDS
+        case inspect.StrType(pattern=None, min_length=least):
+            return WORDS.filter(bool) if least else WORDS
         case inspect.StrType(pattern=str(pattern)):
             return st.from_regex(pattern.replace("$", r"\Z"))
         case inspect.NoneType():
