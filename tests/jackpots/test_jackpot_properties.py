@@ -132,9 +132,12 @@ class Model:
     def give_back(self, bet: dict[str, Any]) -> None:
         owed = Fraction(0)
         for name, part in bet["parts"].items():
-            there = min(part, self.of(name) if name == "margin" else self.free(name))
+            held = min(part, max(self.held(name), Fraction(0)))
+            there = min(held, self.of(name))
             self.move(name, "players", there)
-            owed += part - there
+            self.move("house", "players", held - there)  # later wins took it
+            self.since[name] = self.since.get(name, Fraction(0)) + held - there
+            owed += part - held
         there = min(owed, self.free("visible"))
         self.move("visible", "players", there)
         self.move("house", "players", owed - there)
@@ -823,4 +826,22 @@ def test_a_correction_where_another_table_won_what_began_the_pool_again(later: i
     pool.replay_gaps()
     pool.money_is_where_the_model_has_it()
     assert pool.book.balances == held, "the same result told again moves nothing"
+    pool.teardown()
+
+
+@pytest.mark.usefixtures("short_log")
+def test_the_house_gives_the_part_of_a_returned_bet_that_began_the_pool_again_for_a_later_win() -> None:
+    """Decision 105. The model took it from the pool."""
+    pool = Pool()
+    pool.start(terms=TERMS[0])
+    pool.round_ends(awards=[], behind=0, bets="taken", correct=False, stakes=[(1, 1)], table=RULES)
+    pool.replay_gaps()
+    pool.machine_reports_a_win(amount=1, level=1, seat=0)
+    pool.replay_gaps()
+    pool.round_ends(awards=[], behind=0, bets="taken", correct=True, stakes=[], table=RULES)
+    pool.replay_gaps()
+    pool.money_is_where_the_model_has_it()
+    moved = {name: Fraction(value, pool.book.unit) for name, value in pool.book.balances.items()}
+    # The bet gave 0.015 to the pool and 0.005 to the reserve, which the pool of the next win got.
+    assert moved == {"house": -600 + Fraction("0.015"), "visible": 300 - Fraction("0.015"), "pending": 300}
     pool.teardown()
