@@ -87,6 +87,7 @@ class ConsoleContext:
             lang: _templates(
                 t=partial(words.say, lang),
                 device_text=lambda code, said, lang=lang: _code(words.device_text(lang, code, said)),
+                fault_text=partial(words.fault_text, lang),
                 noted=partial(words.noted, lang),
                 reason=partial(words.reason, lang),
                 money=partial(money, lang),

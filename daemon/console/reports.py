@@ -156,7 +156,7 @@ def line_of(one: Ended, lang: words.Lang) -> Line:
         one.position.at,
         one.round,
         "resolved" if result.void is None else "void",
-        result.announcements.get(lang) or result.announcements.get("en", ""),
+        words.announced(lang, result.announcements),
         words.reason(lang, result.void.reason) if result.void is not None else "",
         result.law,
         one.at if one.corrected else None,
@@ -289,7 +289,7 @@ class Printer:
                 self._t("table.outcome"),
                 words.sentence(words.reason(self._lang, void.reason)) + " · " + self._t(f"void.{void.bets}")
                 if void
-                else result.announcements.get(self._lang) or result.announcements.get("en", ""),
+                else words.announced(self._lang, result.announcements),
             ),
             (self._t("paper.facts"), msgspec.json.encode(result.outcome).decode()),
             (self._t("round.law"), "; ".join(result.law) or "–"),

@@ -299,7 +299,7 @@ def _number(word: str) -> int:
 
 def chip(result: Result, lang: words.Lang) -> Chip:
     """The shortest word for a result; `title`: its announcement, or else what a word that says little means."""
-    title = result.announcements.get(lang) or result.announcements.get("en", "")
+    title = words.announced(lang, result.announcements)
     if result.void is not None:
         return Chip("–", "void", words.sentence(words.reason(lang, result.void.reason)))
     outcome = facts_of_result(result)

@@ -19,9 +19,11 @@ __all__ = [
     "LANGS",
     "Lang",
     "alert",
+    "announced",
     "catalog",
     "choose",
     "device_text",
+    "fault_text",
     "noted",
     "plurals",
     "reason",
@@ -126,6 +128,17 @@ def reason(lang: Lang, one: Reason | None, of: str = "") -> str:
         if text := _text(lang, key, one.values):
             return text.format_map(_Values({name: value(lang, name, of) for name, of in one.values.items()}))
     return one.code.replace("_", " ")
+
+
+def announced(lang: Lang, texts: Mapping[str, str]) -> str:
+    """The announcement of a result by language: the reader's, else the English one; "" for none."""
+    return texts.get(lang) or texts.get("en", "")
+
+
+def fault_text(lang: Lang, code: str) -> str:
+    """The text of a fault; "" for one whose text needs values."""
+    text = catalog(lang).get(f"fault.{code}.text", "")
+    return "" if "{" in text else text
 
 
 # The first word of a sentence; a name of a device has digits.

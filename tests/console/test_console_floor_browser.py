@@ -122,7 +122,7 @@ def test_the_managers_numbers_of_a_day_are_those_of_the_journals(floor: DealerFl
             day.count(table, "drop", drop)
             day.count(table, "closing", closing_)
         page.come_in("mona")
-        # Not only the day of play: in its first hour there is no line of rounds over time.
+        # Twelve hours: the first hour of a day of play has no line of rounds over time.
         since = {"from": (datetime.now(UTC) - timedelta(hours=12)).isoformat()}
         page.go(f"/floor?{urlencode(since)}")
         page.until("table.floor tbody th", TABLES[0])

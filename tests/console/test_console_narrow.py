@@ -64,7 +64,7 @@ return unseen;
 
 
 def troubles(page: Browser, looked: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Of these pages, each with its reader ("": nobody)."""
+    """What does not fit on these pages. `looked`: user and path of each; "" is a visitor without a login."""
     for lang in LANGS:
         fully = lang in at_length(("pt",), LANGS)
         come: str | None = None

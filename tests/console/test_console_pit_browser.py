@@ -40,14 +40,14 @@ return [...document.querySelectorAll('a, button, select, input, textarea, summar
 """
 
 
-# What is cut off on a wall: tiles at the bottom, and chips in the first row of their tile.
+# The HTML of tiles that end below the screen of a wall, and of chips that end below the first row of their tile.
 BELOW = """
 const bottom = (one) => one.getBoundingClientRect().bottom;
 const below = (where, what) => [...document.querySelectorAll(`${where} ${what}`)].filter((one) => one.checkVisibility()
   && one.getBoundingClientRect().top < bottom(one.closest(where)) && bottom(one) > bottom(one.closest(where)) + .3);
 return [...below('.tiles', '.tile'), ...below('.results', '.chip')].map((one) => one.outerHTML.slice(0, 120));
 """
-# By its caption, what is seen of a road of baccarat: its first coup, and its newest one.
+# For each road of baccarat, by its caption: whether its first coup is visible, and whether its newest one is.
 ROADS = """
 return Object.fromEntries([...document.querySelectorAll('table.road')].map((one) => {
   const place = one.parentElement.getBoundingClientRect();

@@ -19,9 +19,8 @@ from daemon.console.site.shifts import shift_of
 from daemon.console.site.turnover import rounds_since
 from daemon.console.site.watched import Watched
 from daemon.spreadsheet import BYTE_ORDER_MARK, csv_text, harmless
-from daemon.words import words
 
-__all__ = ["fault_text", "routes"]
+__all__ = ["routes"]
 
 USUAL, LONGEST = timedelta(days=30), timedelta(days=92)
 MOST = 2_000
@@ -101,7 +100,6 @@ class _Pages:
             watched_s=sum((end - begin).total_seconds() for begin, end in times),
             cut=len(found) >= MOST,
             soon=SOON,
-            said=lambda code: fault_text(code, context.lang(request)),
         )
 
     async def table(self, request: Request) -> Response:
@@ -142,12 +140,6 @@ class _Pages:
             at, why = (last[0], last[2]) if last else (None, "")
             found.append(Due(table, device, view.meta.driver, rounds, limit, begin, at, why))
         return sorted(found, key=lambda one: (-one.share, one.table, one.device))
-
-
-def fault_text(code: str, lang: words.Lang) -> str:
-    """The text of a fault; "" for one whose text needs values."""
-    text = words.catalog(lang).get(f"fault.{code}.text", "")
-    return "" if "{" in text else text
 
 
 def _cells(one: Line) -> list[str]:

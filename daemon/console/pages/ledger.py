@@ -20,7 +20,6 @@ from starlette.routing import Route
 from daemon import logs
 from daemon.console.auth.access import User
 from daemon.console.context import ConsoleContext
-from daemon.console.pages.devices import fault_text
 from daemon.console.site.shifts import day_of_play
 from daemon.spreadsheet import BYTE_ORDER_MARK, csv_text, harmless
 from daemon.words.local import Local
@@ -126,11 +125,9 @@ class _Pages:
         said, made = (found, None) if isinstance(found, str) else ("", found)
         rows = made.rows[:MOST] if made else ()
         more = made is not None and len(made.rows) > MOST
-        lang = self._context.lang(request)
-        shown = {"asked": asked, "said": said, "found": made, "rows": rows, "more": more, "known": asked.known}
-        shown["fault_text"] = lambda code: fault_text(code, lang)
+        shown = {"asked": asked, "said": said, "found": made, "rows": rows, "more": more}
         money = self._money(made.columns if made else (), rows, asked.amounts)
-        return self._context.page(request, "reports.html", status, **shown, amounts=asked.amounts, **money)
+        return self._context.page(request, "reports.html", status, **shown, **money)
 
     def _money(self, columns: Sequence[str], rows: Sequence[Sequence[Any]], amounts: Container[str]) -> dict[str, Any]:
         """The currency of all tables of this console, "" where they have several; how an amount is written."""

@@ -299,7 +299,7 @@ def _outcome(view: TableView, one: Decided, pressed: Pressed, lang: words.Lang) 
 def _said(result: Result, lang: words.Lang) -> str:
     if result.void is not None:
         return words.reason(lang, result.void.reason)
-    return result.announcements.get(lang) or result.announcements.get("en", "")
+    return words.announced(lang, result.announcements)
 
 
 def _choices(view: TableView, unit: Unit, lang: words.Lang) -> list[Choice]:
