@@ -37,7 +37,7 @@ KINDS = at_length(("fan", *LINKED), ("fan", *LINKED, "bj", "rou", "sat", "cus", 
 TABLES = tuple(f"{kind}-1" for kind in KINDS)
 POOL = "poker"
 LINE = "article.line1"
-JAM = "cards stick in the outfeed"
+JAM = "Cards stick in the outfeed"
 
 
 class DayFloor(TwoSupervisors):
