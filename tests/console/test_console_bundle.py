@@ -165,12 +165,12 @@ def test_the_command_makes_the_bundle_with_the_journals(tmp_path: Path) -> None:
 def test_a_journal_is_written_as_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fifty tables of a thousand rows are more than the console may have: one table's rows are held, once."""
     device = '[[table.device]]\nname = "x"\ndriver = "cammegh_ss2"\nurl = "tcp://10.0.0.9:{}"\n'
-    tables = "".join(f'[[table]]\nname = "t-{n}"\n{device.format(n + 1)}' for n in range(20))
+    tables = "".join(f'[[table]]\nname = "t-{n}"\n{device.format(n + 1)}' for n in range(60))
     config = parse(CONFIG.format(path=tmp_path, url="hunter2hunter2") + tables)
     with contextlib.closing(Journal(tmp_path / "edge.db")) as journal:
-        journal.append([Entry(f"t-{n % 20}", "x", "y", START, b"{}", b"\xff" * 20_000, "") for n in range(200)], {})
+        journal.append([Entry(f"t-{n % 60}", "x", "y", START, b"{}", b"\xff" * 20_000, "") for n in range(600)], {})
     monkeypatch.setattr(bundle, "_versions", dict)  # takes more
-    size = 200 * 40_000
+    size = 600 * 40_000
     held: list[int] = []
     verify = verify_recent
 
@@ -184,7 +184,7 @@ def test_a_journal_is_written_as_it_is_read(tmp_path: Path, monkeypatch: pytest.
         files = made(tmp_path, config)
     finally:
         tracemalloc.stop()
-    assert len(files["journal-edge.ndjson"].splitlines()) == 200
+    assert len(files["journal-edge.ndjson"].splitlines()) == 600
     assert len(files["journal-edge.ndjson"]) > size
     assert held[0] < size / 4
 
