@@ -8,7 +8,6 @@ from msgspec import Struct
 from daemon.jackpots.prizes import takes_all
 from protocols.contract.jackpots import BookEntry, PoolTerms, PoolWin, Proposal
 from protocols.contract.results import Award
-from protocols.contract.topics import EARLIEST
 
 PLAYERS, HOUSE, VISIBLE, HIDDEN, OVERFLOW, MARGIN, PENDING, PAID, TRANSFERRED = (
     "players",
@@ -105,11 +104,6 @@ class RoundBook(Struct, frozen=True):
     after: dict[str, int] = {}
     until: int = 0
     corrected: int = 0
-
-    @property
-    def place(self) -> tuple[int, datetime]:
-        """The place of the round among the rounds of the books."""
-        return self.entry, self.at or EARLIEST
 
     @property
     def whole(self) -> bool:

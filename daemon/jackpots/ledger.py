@@ -331,7 +331,7 @@ class Draft:
 
     def go_back(self, rounds: Sequence[str]) -> None:
         """Count the pool as it was after the last of these rounds."""
-        after = max((self.book.rounds[name] for name in rounds), key=lambda one: one.place).after
+        after = self.book.rounds[max(rounds, key=self.place)].after
         if after:
             self.since = {account: self.balance(account) - after[account] for account in OF_POOL}
 
@@ -355,10 +355,15 @@ class Draft:
                 behind = moved(known, change, overflow, most, self.book.unit)
                 self.update(rounds={**self.book.rounds, name: behind})
 
+    def place(self, round_: str) -> tuple[int, datetime, str]:
+        """The place of a round among the rounds of the books: by entries, and by time where none is between them."""
+        known = self.book.rounds[round_]
+        return known.entry, known.at or EARLIEST, round_
+
     def behind(self, round_: str) -> list[str]:
         """The rounds after this one."""
-        place = self.book.rounds[round_].place
-        return [name for name, one in self.book.rounds.items() if one.place > place]
+        place = self.place(round_)
+        return [name for name in self.book.rounds if self.place(name) > place]
 
     def note(self, round_: str) -> None:
         """Store the balances of the pool after a round."""

@@ -101,6 +101,8 @@ class Model:
         """What the pool got or gave after the round that is corrected."""
         self.gone: dict[str, Fraction] = {}
         """By account, what began the pool again after that round and was won since: it counts as gone back."""
+        self.entries = 0
+        """Entries of the books with those of the message that is told now: a part of a round's place."""
         self.move("house", "visible", Fraction(terms.seed))
 
     def of(self, account: str) -> Fraction:
@@ -146,7 +148,7 @@ class Model:
         bet = self.carried(seat, amount)
         self.waiting.append(self.bet(seat, amount, seq) if bet is None else {**bet, "seq": seq})
 
-    def end(self, ended: Ended) -> None:
+    def end(self, ended: Ended, at: datetime) -> None:
         record = self.rounds.get(ended.round)
         if record is None and ended.corrects:
             return
@@ -170,7 +172,7 @@ class Model:
             self.come_back(known, before)
         self.clip(Fraction(self.terms.limit))
         if record is None:
-            self.note(known)
+            self.note(known, ended.round, at)
 
     def correct(self, ended: Ended, known: dict[str, Any], mine: dict[str, dict[str, Any]]) -> None:
         base = known["base"]
@@ -258,9 +260,9 @@ class Model:
             one["parts"][giver] -= part
             one["parts"][taker] += part
 
-    def note(self, known: dict[str, Any]) -> None:
-        """Later rounds have a higher place."""
-        known.setdefault("place", 1 + max((one.get("place", 0) for one in self.rounds.values()), default=0))
+    def note(self, known: dict[str, Any], round_: str = "", at: datetime | None = None) -> None:
+        """Later rounds have a higher place. `round_`, `at`: of a round that ended now."""
+        known.setdefault("place", (self.entries, at, round_))
         known["after"] = {name: self.held(name) for name in IN_POOL}
 
     def shift(self, rounds: list[dict[str, Any]], before: dict[str, Fraction]) -> None:
@@ -299,7 +301,7 @@ class Model:
             self.come_back(known, before)
         self.clip(Fraction(self.terms.limit))
 
-    def report(self, round_: str, level: int, seat: int, amount: int) -> None:
+    def report(self, round_: str, at: datetime, level: int, seat: int, amount: int) -> None:
         """A device tells a win: the whole pool, or an amount."""
         seats = (seat,) if seat else ()
         kind: Any = "pool" if level == 1 else "fixed"
@@ -307,7 +309,7 @@ class Model:
         known: dict[str, Any] = {"bets": [], "fate": "taken", "base": None, "fresh": {}, "count": 0, "settled": False}
         self.rounds[round_] = known
         self.won(round_, known, [(award, int(self.of("visible") // 1) if level == 1 else amount)])
-        self.note(known)
+        self.note(known, round_, at)
 
     def take(self, wanted: int) -> Fraction:
         """Whole units that the pool gives for a prize; what others won since it cannot give twice."""
@@ -568,11 +570,13 @@ class Pool(RuleBasedStateMachine):
             level, seat, amount = item.report
             step = report_win(self.book, seen, item.table, level, seat, amount)
             if not known:
-                self.model.report(seen.id, level, seat, amount)
+                self.model.entries = step[0].number
+                self.model.report(seen.id, item.at, level, seat, amount)
         elif item.ended is not None:
             step = end_round(self.book, seen, item.ended)
             if not known:
-                self.model.end(item.ended)
+                self.model.entries = step[0].number
+                self.model.end(item.ended, item.at)
         else:
             step = open_round(self.book, seen, item.table, item.opened)
         assert not (known and step[1])
@@ -596,7 +600,8 @@ class Pool(RuleBasedStateMachine):
             else:
                 self.model.told.add((stream, item.seq))
                 if item.ended is not None:
-                    self.model.end(item.ended)
+                    self.model.entries = step[0].number
+                    self.model.end(item.ended, item.at)
             self.books.apply(step, seen.id, item.at)
 
     # ---- people
@@ -844,4 +849,22 @@ def test_the_house_gives_the_part_of_a_returned_bet_that_began_the_pool_again_fo
     moved = {name: Fraction(value, pool.book.unit) for name, value in pool.book.balances.items()}
     # The bet gave 0.015 to the pool and 0.005 to the reserve, which the pool of the next win got.
     assert moved == {"house": -600 + Fraction("0.015"), "visible": 300 - Fraction("0.015"), "pending": 300}
+    pool.teardown()
+
+
+@pytest.mark.usefixtures("short_log")
+def test_rounds_with_no_entry_between_them_have_their_places_by_time() -> None:
+    """Decision 105. Whatever arrived first, the correction of the later one starts from the pool after the other."""
+    pool = Pool()
+    pool.start(terms=TERMS[0])
+    pool.round_ends(awards=[], behind=0, bets="taken", correct=False, stakes=[], table=LINKED)
+    pool.round_ends(awards=[], behind=0, bets="taken", correct=False, stakes=[], table=RULES)
+    for table in (RULES, LINKED):
+        pool.receive(STREAMS[table], pool.sent[STREAMS[table]][0])
+    for table in (LINKED, RULES):
+        pool.round_ends(awards=[AWARDS[1]], behind=0, bets="taken", correct=True, stakes=[(1, 10_000)], table=table)
+        pool.replay_gaps()
+        pool.money_is_where_the_model_has_it()
+    # 300 and .015 of 10 000, a tenth of it the first win; the second one of 405 and another 150.
+    assert [win.amount for win in pool.book.wins] == [45, 55]
     pool.teardown()
