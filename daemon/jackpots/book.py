@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from daemon.jackpots.prizes import takes_all
 from protocols.contract.jackpots import BookEntry, PoolTerms, PoolWin, Proposal
@@ -81,9 +81,10 @@ class RoundBook(Struct, frozen=True):
     that pool. `reported`: the amount that a device reported where the terms have none. `told`, `shown`: the amount that
     a device reported, and the one that was sent to it. `numbered`: the number of its wins so far. `reseeded`: the seed
     that the house gave after them, in units; `refilled`: the same from overflow and reserve. `settled`: two people
-    rejected or priced a win of it, and their decision stands. `entry`: the last entry of its end; `after`: the balances
-    of visible, hidden and overflow then, in units, with later corrections of this round and of earlier ones. `until`:
-    the number of the edge's event that ended it; `corrected`: of the last event that gave it a result.
+    rejected or priced a win of it, and their decision stands. `place`: a later booked round has a higher one; 0: it is
+    not booked yet. `after`: the balances of visible, hidden and overflow then, in units, with later corrections of this
+    round and of earlier ones. `until`: the number of the edge's event that ended it; `corrected`: of the last event
+    that gave it a result.
     """
 
     table: str
@@ -100,7 +101,7 @@ class RoundBook(Struct, frozen=True):
     shown: int = 0
     settled: bool = False
     parts: int = 1
-    entry: int = 0
+    place: int = field(default=0, name="entry")
     after: dict[str, int] = {}
     until: int = 0
     corrected: int = 0

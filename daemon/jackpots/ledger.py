@@ -331,7 +331,7 @@ class Draft:
 
     def go_back(self, rounds: Sequence[str]) -> None:
         """Count the pool as it was after the last of these rounds."""
-        after = self.book.rounds[max(rounds, key=self.place)].after
+        after = self.book.rounds[max(rounds, key=self.order)].after
         if after:
             self.since = {account: self.balance(account) - after[account] for account in OF_POOL}
 
@@ -355,20 +355,20 @@ class Draft:
                 behind = moved(known, change, overflow, most, self.book.unit)
                 self.update(rounds={**self.book.rounds, name: behind})
 
-    def place(self, round_: str) -> tuple[int, datetime, str]:
-        """The place of a round among the rounds of the books: by entries, and by time where none is between them."""
+    def order(self, round_: str) -> tuple[int, datetime, str]:
+        """What orders the rounds of the books: their places, and for rounds decided again at one place their times."""
         known = self.book.rounds[round_]
-        return known.entry, known.at or EARLIEST, round_
+        return known.place, known.at or EARLIEST, round_
 
     def behind(self, round_: str) -> list[str]:
         """The rounds after this one."""
-        place = self.place(round_)
-        return [name for name in self.book.rounds if self.place(name) > place]
+        order = self.order(round_)
+        return [name for name in self.book.rounds if self.order(name) > order]
 
     def note(self, round_: str) -> None:
         """Store the balances of the pool after a round."""
-        entry = self.book.rounds[round_].entry or self.number
-        self.round(round_, after={account: self.held(account) for account in OF_POOL}, entry=entry)
+        place = self.book.rounds[round_].place or 1 + max(one.place for one in self.book.rounds.values())
+        self.round(round_, after={account: self.held(account) for account in OF_POOL}, place=place)
 
     def shift(self, rounds: Sequence[str], before: dict[str, int]) -> None:
         """Assign the changes since `before` to a round before these."""
@@ -540,7 +540,7 @@ def _end(draft: Draft, seen: Seen, ended: Ended) -> None:
     again = bool(near) and all(one.state == "pending" for one in mine)
     rounds = near if again else (ended.round,)
     before = dict(draft.balances)
-    if known.entry:
+    if known.place:
         draft.go_back(rounds)
     if again:
         for name in reversed(near):
@@ -552,7 +552,7 @@ def _end(draft: Draft, seen: Seen, ended: Ended) -> None:
         draft.round(ended.round, awards=ended.awards)
         _decide_in_order(draft, rounds)
     draft.reset_if_due(ended.round, whole=False)
-    if known.entry:
+    if known.place:
         draft.come_back(rounds[-1], before)
         _note_later_wins(draft, rounds[-1], before)
     else:
@@ -676,9 +676,9 @@ def _decide_in_order(draft: Draft, rounds: Sequence[str]) -> None:
     facts = draft.facts
     waiting = [name for name in rounds if draft.book.rounds[name].whole] if equal else []
     shared = False
-    entries = [draft.book.rounds[name].entry for name in rounds]
+    places = [draft.book.rounds[name].place for name in rounds]
     for name in rounds:  # at the place of the last one, or at the end if one is new
-        draft.round(name, entry=max(entries) if all(entries) else 0)
+        draft.round(name, place=max(places) if all(places) else 0)
     for name in rounds:
         known = draft.book.rounds[name]
         draft.facts = {"table": known.table, "round": name}

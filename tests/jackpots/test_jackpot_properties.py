@@ -101,8 +101,6 @@ class Model:
         """What the pool got or gave after the round that is corrected."""
         self.gone: dict[str, Fraction] = {}
         """By account, what began the pool again after that round and was won since: it counts as gone back."""
-        self.entries = 0
-        """Entries of the books with those of the message that is told now: a part of a round's place."""
         self.move("house", "visible", Fraction(terms.seed))
 
     def of(self, account: str) -> Fraction:
@@ -148,7 +146,7 @@ class Model:
         bet = self.carried(seat, amount)
         self.waiting.append(self.bet(seat, amount, seq) if bet is None else {**bet, "seq": seq})
 
-    def end(self, ended: Ended, at: datetime) -> None:
+    def end(self, ended: Ended) -> None:
         record = self.rounds.get(ended.round)
         if record is None and ended.corrects:
             return
@@ -172,7 +170,7 @@ class Model:
             self.come_back(known, before)
         self.clip(Fraction(self.terms.limit))
         if record is None:
-            self.note(known, ended.round, at)
+            self.note(known)
 
     def correct(self, ended: Ended, known: dict[str, Any], mine: dict[str, dict[str, Any]]) -> None:
         base = known["base"]
@@ -260,9 +258,9 @@ class Model:
             one["parts"][giver] -= part
             one["parts"][taker] += part
 
-    def note(self, known: dict[str, Any], round_: str = "", at: datetime | None = None) -> None:
-        """Later rounds have a higher place. `round_`, `at`: of a round that ended now."""
-        known.setdefault("place", (self.entries, at, round_))
+    def note(self, known: dict[str, Any]) -> None:
+        """Later rounds have a higher place."""
+        known.setdefault("place", 1 + max((one.get("place", 0) for one in self.rounds.values()), default=0))
         known["after"] = {name: self.held(name) for name in IN_POOL}
 
     def shift(self, rounds: list[dict[str, Any]], before: dict[str, Fraction]) -> None:
@@ -301,7 +299,7 @@ class Model:
             self.come_back(known, before)
         self.clip(Fraction(self.terms.limit))
 
-    def report(self, round_: str, at: datetime, level: int, seat: int, amount: int) -> None:
+    def report(self, round_: str, level: int, seat: int, amount: int) -> None:
         """A device tells a win: the whole pool, or an amount."""
         seats = (seat,) if seat else ()
         kind: Any = "pool" if level == 1 else "fixed"
@@ -309,7 +307,7 @@ class Model:
         known: dict[str, Any] = {"bets": [], "fate": "taken", "base": None, "fresh": {}, "count": 0, "settled": False}
         self.rounds[round_] = known
         self.won(round_, known, [(award, int(self.of("visible") // 1) if level == 1 else amount)])
-        self.note(known, round_, at)
+        self.note(known)
 
     def take(self, wanted: int) -> Fraction:
         """Whole units that the pool gives for a prize; what others won since it cannot give twice."""
@@ -570,13 +568,11 @@ class Pool(RuleBasedStateMachine):
             level, seat, amount = item.report
             step = report_win(self.book, seen, item.table, level, seat, amount)
             if not known:
-                self.model.entries = step[0].number
-                self.model.report(seen.id, item.at, level, seat, amount)
+                self.model.report(seen.id, level, seat, amount)
         elif item.ended is not None:
             step = end_round(self.book, seen, item.ended)
             if not known:
-                self.model.entries = step[0].number
-                self.model.end(item.ended, item.at)
+                self.model.end(item.ended)
         else:
             step = open_round(self.book, seen, item.table, item.opened)
         assert not (known and step[1])
@@ -600,8 +596,7 @@ class Pool(RuleBasedStateMachine):
             else:
                 self.model.told.add((stream, item.seq))
                 if item.ended is not None:
-                    self.model.entries = step[0].number
-                    self.model.end(item.ended, item.at)
+                    self.model.end(item.ended)
             self.books.apply(step, seen.id, item.at)
 
     # ---- people
@@ -853,8 +848,10 @@ def test_the_house_gives_the_part_of_a_returned_bet_that_began_the_pool_again_fo
 
 
 @pytest.mark.usefixtures("short_log")
-def test_rounds_with_no_entry_between_them_have_their_places_by_time() -> None:
-    """Decision 105. Whatever arrived first, the correction of the later one starts from the pool after the other."""
+def test_rounds_are_in_the_order_in_which_they_were_booked() -> None:
+    """Decision 105. Rounds without an entry of the books between them were in the order of their times, as if the pool
+    that the later booked one remembers were without the other.
+    """
     pool = Pool()
     pool.start(terms=TERMS[0])
     pool.round_ends(awards=[], behind=0, bets="taken", correct=False, stakes=[], table=LINKED)
@@ -865,6 +862,6 @@ def test_rounds_with_no_entry_between_them_have_their_places_by_time() -> None:
         pool.round_ends(awards=[AWARDS[1]], behind=0, bets="taken", correct=True, stakes=[(1, 10_000)], table=table)
         pool.replay_gaps()
         pool.money_is_where_the_model_has_it()
-    # 300 and .015 of 10 000, a tenth of it the first win; the second one of 405 and another 150.
-    assert [win.amount for win in pool.book.wins] == [45, 55]
+    # A tenth of 300 and of .015 of 10 000: for the round of the rules, booked first, the other one has no part in it.
+    assert [win.amount for win in pool.book.wins] == [45, 45]
     pool.teardown()
