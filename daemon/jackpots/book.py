@@ -1,11 +1,14 @@
 """A pool's books as values: accounts, rounds, tables, wins. `ledger` computes the next ones, `books` writes them."""
 
 from datetime import datetime
+from fractions import Fraction
+from math import lcm
 from typing import Literal, TypeAlias
 
 from msgspec import Struct, field
 
 from daemon.jackpots.prizes import takes_all
+from protocols.contract.events import MOST
 from protocols.contract.jackpots import BookEntry, PoolTerms, PoolWin, Proposal
 from protocols.contract.results import Award
 
@@ -38,6 +41,15 @@ KEPT_ORDERS = 200
 """Orders that are kept, so that one that is delivered twice is carried out once. A request is valid for 10 minutes."""
 OPEN = ("pending", "confirmed")
 Bets: TypeAlias = Literal["taken", "returned", "carried"]
+
+
+def most_of(terms: PoolTerms) -> int:
+    """The largest shown amount: the limit of the pool, or the largest number that every reader can read."""
+    return terms.limit or MOST
+
+
+def unit_of(terms: PoolTerms) -> int:
+    return lcm(Fraction(terms.visible).denominator, Fraction(terms.hidden).denominator)
 
 
 class Refused(Exception):

@@ -42,6 +42,8 @@ from daemon.jackpots.book import (
     Stake,
     Step,
     TableBook,
+    most_of,
+    unit_of,
 )
 from daemon.jackpots.prizes import decide, matched
 from daemon.jackpots.spill import moved, spilled
@@ -70,7 +72,6 @@ __all__ = [
     "end_round",
     "forget_keys",
     "level_of",
-    "most_of",
     "note_input",
     "open_round",
     "open_wins",
@@ -78,7 +79,6 @@ __all__ = [
     "report_win",
     "simultaneous",
     "unbalanced",
-    "unit_of",
     "unwritable",
 ]
 
@@ -116,6 +116,10 @@ class Draft:
     def free(self, account: str) -> int:
         """The amount that this round can take from an account, with the money that counts as gone back."""
         return max(min(self.held(account), self.balance(account) + self.gone.get(account, 0)), 0)
+
+    def shown(self) -> int:
+        """The pool before the decided round, in whole minor units; 0 where others since took more than there was."""
+        return max(self.held(VISIBLE), 0) // self.book.unit
 
     def trial(self) -> "Draft":
         """A copy for a trial posting."""
@@ -245,7 +249,7 @@ class Draft:
 
     def take(self, wanted: int) -> int:
         """The part of a prize that the pool gives, in whole minor units, without what later wins took."""
-        due = min(wanted, max(self.held(VISIBLE), 0) // self.book.unit * self.book.unit)
+        due = min(wanted, self.shown() * self.book.unit)
         there = min(due, self.free(VISIBLE) // self.book.unit * self.book.unit)
         self.lend(VISIBLE, due - there)
         return there
@@ -437,15 +441,6 @@ def _ratio(rate: str) -> tuple[int, int]:
     return Fraction(rate).as_integer_ratio()
 
 
-def most_of(terms: PoolTerms) -> int:
-    """The largest shown amount: the limit of the pool, or the largest number that every reader can read."""
-    return terms.limit or MOST
-
-
-def unit_of(terms: PoolTerms) -> int:
-    return lcm(Fraction(terms.visible).denominator, Fraction(terms.hidden).denominator)
-
-
 # ---- bets and rounds
 
 
@@ -607,7 +602,7 @@ def _base_of(draft: Draft, ended: Ended, known: RoundBook, mine: Sequence[PoolWi
         trial.undo(one, "")
     trial.undo_reset(ended.round, "")
     _settle_stakes(trial, ended, known, in_order=False)
-    return trial.held(VISIBLE) // draft.book.unit // known.parts
+    return trial.shown() // known.parts
 
 
 def _other_bets(ended: Ended, known: RoundBook) -> bool:
@@ -686,7 +681,7 @@ def _decide_in_order(draft: Draft, rounds: Sequence[str]) -> None:
             draft.round(name, stakes=tuple(one if one.legs else draft.take_stake(one) for one in known.stakes))
         if known.awards:
             parts = len(waiting) if name in waiting else 1
-            base = draft.held(VISIBLE) // draft.book.unit // parts
+            base = draft.shown() // parts
             draft.round(name, base=base, parts=parts)
             draft.freeze(name, *as_reported(known, decide(terms_of(draft.book.terms, known), base, known.awards)))
             shared = shared or name in waiting

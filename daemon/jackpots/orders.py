@@ -21,8 +21,10 @@ from daemon.jackpots.book import (
     Refused,
     Step,
     TableBook,
+    most_of,
+    unit_of,
 )
-from daemon.jackpots.ledger import Draft, most_of, unit_of
+from daemon.jackpots.ledger import Draft
 from daemon.jackpots.prizes import equal_shares, gross
 from daemon.jackpots.values import of_terms, of_win, proposed
 from protocols.contract.jackpots import (

@@ -109,6 +109,9 @@ class Model:
     def held(self, account: str) -> Fraction:
         return self.of(account) - self.since.get(account, 0)
 
+    def shown(self) -> int:
+        return int(max(self.held("visible"), Fraction(0)) // 1)
+
     def free(self, account: str) -> Fraction:
         return max(min(self.held(account), self.of(account) + self.gone.get(account, 0)), Fraction(0))
 
@@ -162,7 +165,7 @@ class Model:
             self.undo_reset(known)
             self.bets(ended, known)
             if ended.awards:
-                known["base"] = self.held("visible") // 1
+                known["base"] = self.shown()
                 self.won(ended.round, known, self.amounts(known["base"], ended.awards))
         known["named"] = ended.awards
         self.start_again(known, whole=False)
@@ -180,7 +183,7 @@ class Model:
                 trial.undo(name)
             trial.undo_reset(trial.rounds[ended.round])
             trial.bets(ended, trial.rounds[ended.round])
-            base = trial.held("visible") // 1
+            base = trial.shown()
         before, news = self.amounts(known["base"], known["named"]), self.amounts(base, ended.awards)
         kept = []
         for name, win in mine.items():
@@ -311,7 +314,7 @@ class Model:
 
     def take(self, wanted: int) -> Fraction:
         """Whole units that the pool gives for a prize; what others won since it cannot give twice."""
-        due = min(Fraction(wanted), Fraction(max(self.held("visible") // 1, 0)))
+        due = Fraction(min(wanted, self.shown()))
         there = min(due, Fraction(self.free("visible") // 1))
         self.since["visible"] = self.since.get("visible", Fraction(0)) + due - there
         return there
@@ -612,7 +615,9 @@ class Pool(RuleBasedStateMachine):
     @precondition(lambda self: self.started and self.book.wins)
     @rule(data=st.data(), pay=st.booleans(), person=st.sampled_from(["ana", "rui"]))
     def confirm_or_pay(self, data: st.DataObject, pay: bool, person: str) -> None:
-        win: PoolWin = data.draw(st.sampled_from(self.book.wins))
+        self.confirm(data.draw(st.sampled_from(self.book.wins)), person, pay=pay)
+
+    def confirm(self, win: PoolWin, person: str, *, pay: bool = False) -> None:
         seats = () if win.award.among else (3, 4, 5)
         if not self.order(Pay(person, win.id) if pay else Confirm(person, win.id, seats)):
             return
@@ -864,4 +869,24 @@ def test_rounds_are_in_the_order_in_which_they_were_booked() -> None:
         pool.money_is_where_the_model_has_it()
     # A tenth of 300 and of .015 of 10 000: for the round of the rules, booked first, the other one has no part in it.
     assert [win.amount for win in pool.book.wins] == [45, 45]
+    pool.teardown()
+
+
+@pytest.mark.usefixtures("short_log")
+def test_a_pool_from_which_others_took_more_than_there_was_gives_a_corrected_win_nothing() -> None:
+    """The reserve had begun the pool again, and a confirmation for an earlier round took what the corrected one had
+    left. The win of the rest was booked with -112, with which the books could not be read again.
+    """
+    pool = Pool()
+    pool.start(terms=TERMS[3])
+    pool.adjust(account="hidden", amount=335)
+    for table, award in ((RULES, AWARDS[7]), (LINKED, AWARDS[0])):
+        pool.round_ends(awards=[award], behind=0, bets="taken", correct=False, stakes=[], table=table)
+        pool.replay_gaps()
+    assert pool.book.balance("visible") == 335
+    pool.confirm(pool.book.wins[0], person="ana")  # 70 for each of three seats, where 70 were set aside
+    assert pool.book.balance("visible") == 335 - 140
+    pool.round_ends(awards=[AWARDS[3]], behind=0, bets="taken", correct=True, stakes=[], table=LINKED)
+    pool.replay_gaps()
+    assert [(win.amount, win.why_zero) for win in pool.book.wins if win.state == "pending"] == [(0, "pool_empty")]
     pool.teardown()
