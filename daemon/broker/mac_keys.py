@@ -84,7 +84,7 @@ def load_mac_key(path: Path) -> bytes:
         reason = getattr(error, "strerror", None) or str(error)
         raise BadMacKey(f"{path}: {reason}; give the path of a MAC key that this user may read") from error
     if mode & 0o027:
-        raise BadMacKey(f"{path}: others than its owner and group may read or write it; chmod 640, or {MAKE}")
+        raise BadMacKey(f"{path}: other users may read or write it; chmod 640, or {MAKE}")
     if not re.fullmatch(rb"[0-9a-fA-F]*", text):
         raise BadMacKey(f"{path}: no MAC key: it is {2 * SIZE} hexadecimal digits in one line; {MAKE}")
     if len(text) != 2 * SIZE:

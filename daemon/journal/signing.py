@@ -65,7 +65,7 @@ class Key:
         """Read a PEM file that only its owner may read. Raises BadKey."""
         raw = _read(path)
         if path.stat().st_mode & 0o077:
-            raise BadKey(f"{path}: others than its owner may read or write it; chmod 600 {path}, or make a new key")
+            raise BadKey(f"{path}: other users may read or write it; chmod 600 {path}, or make a new key")
         try:
             key = serialization.load_pem_private_key(raw, None)
         except (ValueError, TypeError, UnsupportedAlgorithm) as error:

@@ -504,8 +504,8 @@ def test_the_key_stands_in_nothing_that_is_said(tmp_path: Path, keys: Path) -> N
         ("ab" * 31, 0o600, "this one has 62"),
         ("ab" * 33, 0o600, "this one has 66"),
         ("x" * 64, 0o600, "it is 64 hexadecimal digits in one line"),
-        ("ab" * 32, 0o644, "others than its owner and group may read or write it; chmod 640"),
-        ("ab" * 32, 0o660, "others than its owner and group may read or write it"),
+        ("ab" * 32, 0o644, "other users may read or write it; chmod 640"),
+        ("ab" * 32, 0o660, "other users may read or write it"),
         (None, 0, "No such file or directory; give the path of a MAC key that this user may read"),
     ],
 )

@@ -910,7 +910,7 @@ def test_a_key_is_for_its_owner_only_and_never_overwritten(tmp_path: Path) -> No
     with pytest.raises(BadKey, match="exists already"):
         make_key(tmp_path / "k")
     (tmp_path / "k").chmod(0o640)
-    with pytest.raises(BadKey, match="others than its owner may read"):
+    with pytest.raises(BadKey, match="other users may read"):
         Key.load(tmp_path / "k")
 
 

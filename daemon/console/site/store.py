@@ -1,7 +1,7 @@
 """The console's own database: users, sessions, incidents, statistics. One SQLite file for its owner only.
 
 WAL with synchronous=FULL: what was committed survives a power cut. One connection, used by the loop's thread; the
-command line (`feltd console user …`) writes beside it, in transactions of milliseconds. Each part of the console
+command line (`feltd console user …`) has its own, for transactions of milliseconds. Each part of the console
 creates its tables with `has`, reads with `db` and writes within `write`. Opening writes only missing tables, so the
 data can be read on a full disk, too.
 """
@@ -43,7 +43,7 @@ class Store:
         except OSError as error:
             raise BadStore(f"{path}: {error.strerror}; check disk, owner and rights") from error
         if mode & 0o077:
-            raise BadStore(f"{path}: others than its owner may read or write it; chmod 600 {path}")
+            raise BadStore(f"{path}: other users may read or write it; chmod 600 {path}")
         try:
             self.db = sqlite3.connect(
                 path, timeout=_BUSY_TIMEOUT_MS / 1000, isolation_level=None, cached_statements=256
