@@ -221,7 +221,7 @@ class AnswerDesk:
         self._unsent: dict[tuple[str, str, str], WagerAnswer] = {}
         self._news = asyncio.Event()
         self.speaks: Callable[[str], bool] = lambda _table: True
-        """Whether these rules answer at a table: of several the first one answers, and the others only keep
+        """Whether these rules answer at a table: of several processes only the first one answers, and all store
         the answers.
         """
 
@@ -276,7 +276,7 @@ class AnswerDesk:
             self._offer(table, answer)
 
     def _offer(self, table: str, answer: WagerAnswer) -> None:
-        """Queue an answer, once. While the broker is away the newest are kept."""
+        """Queue an answer, once. While the broker is unreachable, the newest are kept."""
         self._unsent[table, answer.terminal, answer.id] = answer
         while len(self._unsent) > MOST_UNSENT:
             del self._unsent[next(iter(self._unsent))]

@@ -39,7 +39,7 @@ LONGEST_PAYLOAD = 4096
 LONGEST_LIFE = timedelta(minutes=10)
 # Seconds after which a command fails whose driver has no time limit of its own.
 LONGEST_WORK = 600.0
-# Seconds for an answer to get on its way: a broker that takes nothing must not keep a command open.
+# Seconds to send an answer: a broker that accepts nothing must not keep a command open.
 LONGEST_ANSWER = 5.0
 # Seconds to wait for the rules to process the events before a command.
 RULES_STATE_WITHIN_S = 2.0
@@ -245,7 +245,7 @@ class CommandService:
         now = self._now()
         _must_be_of_now(request.expires, now)
         if request.expires > now + LONGEST_LIFE:
-            raise CommandRefused("it may live 10 minutes at most: a command is for now; are the clocks right?")
+            raise CommandRefused("it expires too late: a command is valid 10 minutes at most; are the clocks right?")
         if self._under_way.get((table, device), 0) >= MOST_AT_ONCE:
             raise CommandRefused("too many commands at once; ask again")
         if command.between_rounds and table in self._ruled:

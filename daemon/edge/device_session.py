@@ -169,7 +169,7 @@ class DeviceSession:
         if (
             driver is None or ended is None or not self._online_this_session
         ):  # the status may still be that from before a restart
-            raise CommandRefused(f"the device is offline: {self.status.reason or 'not met yet'}")
+            raise CommandRefused(f"the device is offline: {self.status.reason or 'not connected yet'}")
         if not isinstance(driver, Obeys) or type(command) not in driver.commands:
             known = ", ".join(map(name_of, driver.commands)) or "none"
             raise CommandRefused(f"such a device does not take this command; it takes: {known}")

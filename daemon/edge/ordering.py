@@ -1,6 +1,6 @@
 """Orders the events of a table after an outage of the edge, and measures how late other events come.
 
-While the edge is away, devices with a memory keep their events. After a start they all report their backlogs at once.
+While the edge is down, devices with a memory keep their events. After a start they all report their backlogs at once.
 The rules go by the order of the journal, so the edge merges the backlogs by event time: the oldest event goes first,
 and a device that may hold an older one is waited for, at most MAX_WAIT_S.
 

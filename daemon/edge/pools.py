@@ -82,9 +82,9 @@ class Pools:
             return
         if owner == known or (known is None and len(self._owners) >= MOST_POOLS):
             return
-        self._open(pool)  # its tables may be others now
+        self._open(pool)  # its tables may have changed
         self._owners[pool] = owner
-        self.beats[owner.owner] = asyncio.get_running_loop().time()  # its first one is waited for
+        self.beats[owner.owner] = asyncio.get_running_loop().time()  # it has LOST_S for its first heartbeat
         self._store({KEY + pool: msgspec.json.encode(owner)})
 
     def _read(self, pool: str, payload: bytes) -> PoolOwner | None:

@@ -138,7 +138,7 @@ async def supervise(  # noqa: PLR0915 - every way a session can end is handled i
             text = f"the driver failed: {reason}"
             fault = DeviceFaulted(BUG, text, "error", "send the log to the maintainers; it is tried again by itself")
         if task is not None and task.cancelling():
-            raise asyncio.CancelledError  # it came while a lost link was closed, and `wait_for` may swallow one
+            raise asyncio.CancelledError  # cancelled while a lost link was closed: `wait_for` may swallow it
         events: list[Event] = [DeviceOffline(reason)] if supervised.online else []
         if fault is not None and not supervised.has_fault(fault.code):
             events.append(fault)

@@ -849,7 +849,7 @@ async def test_a_post_obeys_only_while_its_driver_has_met_the_device(tmp_path: P
     """What the board remembers from before a restart is not enough."""
     journal = Journal(tmp_path / "edge.db")
     post = Edge(config_at(tmp_path), journal).sessions[0]
-    with pytest.raises(CommandRefused, match="the device is offline: not met yet"):
+    with pytest.raises(CommandRefused, match="the device is offline: not connected yet"):
         await post.obey(Agitate())
     await post.emit([online()])
     journal.close()

@@ -524,7 +524,7 @@ async def _open_serial(target: _Target, now: Callable[[], datetime]) -> StreamLi
 
     def opened_port() -> serial.Serial:
         port = serial.Serial(path, target.baud, parity=target.parity, exclusive=True)
-        try:  # it sets the line once more: a port that did not keep its settings refuses, and must not stay locked
+        try:  # the timeout sets the line again, which fails if the port did not keep its settings: close it then
             port.timeout = 0
             _refuse_another_speed(port.fileno(), target.baud)
         except BaseException:

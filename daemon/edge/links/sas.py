@@ -207,7 +207,7 @@ class SasLink:
     async def settle(self) -> None:
         """Close our descriptor when no write is in progress; where one hangs, refuse to open the port until it ends."""
         try:
-            await self.in_thread(partial(os.close, self._port))  # behind a message in progress
+            await self.in_thread(partial(os.close, self._port))  # after a message in progress
         except LinkLost:
             links.hangs(self._stream.path, self._thread)
         finally:
