@@ -1,7 +1,7 @@
 """The books of all pools on disk: entries are rows of a journal, chained by hash; the state is in its memory.
 
-One transaction holds the entries of a batch, the books behind them and the numbers up to which inputs were used. After
-a crash the books are either before the batch or behind it, and unused inputs are requested again. `check` compares each
+One transaction holds the entries of a batch, the books after them and the numbers up to which inputs were used. After
+a crash the books are either before the batch or after it, and unused inputs are requested again. `check` compares each
 entry with the one before and the last one with the state; contradictory books are not opened.
 """
 

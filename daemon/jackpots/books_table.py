@@ -42,7 +42,7 @@ class BooksTable:
     """The table of one pool in a period, written row by row.
 
     Amounts are in the currency, with as many places as the parts of the bets need. For a rate without a finite decimal,
-    such as 3/7, each balance is cut behind 6 more places; an amount is the difference of two balances, so the sums
+    such as 3/7, each balance is cut after 6 more places; an amount is the difference of two balances, so the sums
     still agree.
     """
 

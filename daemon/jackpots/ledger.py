@@ -88,8 +88,7 @@ class Draft:
 
     While a round of the past is corrected, `since` is the sum that the pool got after it, or gave (negative). It is not
     counted in the amount that the round decides about, so that a correction has the same effect as the right result at
-    its time. `gone` is the money, by account, that began the pool again after that round and was won by others since:
-    it cannot go back.
+    its time. `gone`: money, by account, that began the pool again after that round and was won since; it cannot return.
     """
 
     def __init__(self, book: Book, seen: Seen | None = None) -> None:
@@ -342,7 +341,7 @@ class Draft:
     def come_back(self, round_: str, before: dict[str, int]) -> None:
         """Count the pool as it is now; the changes of the correction hold for later rounds as well.
 
-        `before`: the accounts before it. Later amounts above the limit fill the room that it made.
+        `before`: the accounts before it. Overflow since then returns to the pool, as far as the correction made room.
         """
         for account, amount in self.gone.items():
             self.give_gone(account, amount)
@@ -360,7 +359,7 @@ class Draft:
                 self.update(rounds={**self.book.rounds, name: behind})
 
     def order(self, round_: str) -> tuple[int, datetime, str]:
-        """What orders the rounds of the books: their places, and for rounds decided again at one place their times."""
+        """The sort key of the rounds of the books: the place, then the time for rounds decided again at one place."""
         known = self.book.rounds[round_]
         return known.place, known.at or EARLIEST, round_
 

@@ -191,7 +191,7 @@ def _check_change(book: Book, change: object) -> None:
                 raise Refused(f"win {win} has an amount already")
             by_device = not known.award.law  # the device's report may be less
             if not by_device and amount < (share := gross(known, book.terms)):
-                raise Refused(f"the share of the pool is {share}, and the larger of both is paid: price it so at least")
+                raise Refused(f"the share of the pool is {share}; the larger of both is paid: set at least this amount")
         case Transfer(to=to):
             if to == book.pool:
                 raise Refused("a pool cannot be transferred to itself")

@@ -1,4 +1,4 @@
-"""Reads pools and their books for people and programs, beside the running process and without a right to write."""
+"""Reads pools and their books for people and programs, while the process runs and without a right to write."""
 
 import json
 from collections import OrderedDict

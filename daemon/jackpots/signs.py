@@ -72,7 +72,7 @@ class _Sign:
         self.changed.set()
 
     def step(self, wanted: int, now: float, pace_s: float) -> int:
-        """The amount to show next on the way to `wanted`, where each takes `pace_s`."""
+        """The amount to show next on the way to `wanted`; each amount takes `pace_s`."""
         if self.shown is None or wanted <= self.shown:
             return wanted
         self.due = self.due or now + COUNT_S
