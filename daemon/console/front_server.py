@@ -67,7 +67,7 @@ class Hosts:
         self._names = names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or answer 421; 400 for two lengths, where a proxy may see another end."""
+        """Pass the request on, or answer 421; 400 for two lengths: a proxy may use the other one."""
         app = self._app
         headers = Headers(scope=scope) if scope["type"] == "http" else Headers()
         if "content-length" in headers and "transfer-encoding" in headers:
@@ -95,7 +95,7 @@ def _is_address(name: str) -> bool:
 
 
 class Forwarded:
-    """Takes the client address from X-Forwarded-For, only from configured proxies; others could forge it.
+    """Takes the client address from X-Forwarded-For, only from configured proxies: clients can forge it.
 
     Each proxy appends the address of its client; earlier entries are unverified. If the entry is no address, the proxy
     itself counts as the client.

@@ -87,7 +87,7 @@ def installed() -> bool:
 
 async def made(paper: Paper) -> bytes:
     """The PDF, typeset in its own process, one at a time. Raises NotMade."""
-    global _waiting  # noqa: PLW0603 - one printer for all requests
+    global _waiting  # noqa: PLW0603 - one queue for all requests
     if _waiting >= MOST_WAITING:
         raise Busy("other reports are being made; try again")
     _waiting += 1

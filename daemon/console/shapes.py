@@ -298,7 +298,7 @@ def _number(word: str) -> int:
 
 
 def chip(result: Result, lang: words.Lang) -> Chip:
-    """The shortest word for a result; `title`: its announcement, or else what a word that says little means."""
+    """The shortest word for a result; `title`: its announcement, or else the meaning of the short word."""
     title = words.announced(lang, result.announcements)
     if result.void is not None:
         return Chip("–", "void", words.sentence(words.reason(lang, result.void.reason)))

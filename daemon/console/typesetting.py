@@ -51,7 +51,7 @@ def pdf(paper: Paper) -> bytes:
     """The whole report."""
     for name in (LATIN, BOLD):
         pdfmetrics.registerFont(TTFont(name, f"{name}.ttf"))
-    # reportlab pairs this font with the encoding of another collection, which some readers refuse.
+    # reportlab pairs this font with the encoding of another collection, which some viewers refuse.
     cidfonts.defaultUnicodeEncodings[HAN] = ("cht", "UniCNS-UCS2-H")
     pdfmetrics.registerFont(cidfonts.UnicodeCIDFont(HAN))
     out = io.BytesIO()
@@ -148,7 +148,7 @@ def _table(block: Rows) -> Iterator[Any]:
 
 
 def _broken(text: str, font: str, size: float, width: float) -> Iterator[str]:
-    """Lines not wider than `width`: broken at spaces, behind Chinese characters, and within a longer word."""
+    """Lines not wider than `width`: broken at spaces, after Chinese characters, and within a longer word."""
     line, used = "", 0.0
     for word in _WORDS.findall(text):
         wide = sum(_wide(font, letter) for letter in word) * size

@@ -60,7 +60,7 @@ WAITING: Final = 20_000  # rows that wait while the disk is not writable
 REMEMBERED: Final = 5_000  # events: the evidence of a result names them, and so its device
 
 GAP: Final = 100  # more unseen events than a round has cards and wagers: the phases are uncertain
-KEPT_ROUNDS: Final = timedelta(days=100)  # journals answer for 90 days; older events are not replayed
+KEPT_ROUNDS: Final = timedelta(days=100)  # older results are ignored; journals keep 90 days or more
 KEPT_DAYS: Final = timedelta(days=31)  # one more than the longest span that is counted in days
 KEPT_TIMES: Final = timedelta(days=400)
 LONGEST: Final = 3600.0  # seconds; longer is a break and no phase of a round
@@ -76,7 +76,7 @@ FAILED: Final = 1 / 50
 _RATES: Final = {"reads": ("misread", "read", MISREAD), "shuffles": ("failed", "finished", FAILED)}
 # Limit of the search for the number of spins, faces or cards at which the bet would alarm.
 MOST_FORETOLD: Final = 10_000_000
-# A week's median shuffle that takes a quarter longer than the life's, of so many shuffles.
+# An alarm: the week's median shuffle is a quarter longer than the life's; at least so many shuffles of each.
 SLOWER: Final = 1.25
 SLOW_WEEK: Final = 20
 SLOW_LIFE: Final = 100
@@ -728,7 +728,7 @@ class Fairness:
         return found
 
     def deck_suspect(self, chart: Chart) -> tuple[str, Literal["lacks", "extra"]]:
-        """The card with the strongest bet on the decks of this life, and whether it seems to lack or to be extra."""
+        """The card with the strongest bet on the decks of this life, and whether it seems missing or extra."""
         where = (chart.table, chart.device, self._life(chart.table, chart.device))
         rows = self._db.execute("SELECT bets FROM fair_deck WHERE tbl = ? AND device = ? AND life = ?", where)
         every = [msgspec.json.decode(text, type=list[float]) for (text,) in rows]
@@ -803,7 +803,7 @@ class Fairness:
         return "fair.alarm_pocket", {"pocket": pocket, "count": count, "due": round(total / 37), "n": total}
 
     def _impossible(self) -> list[Alarm]:
-        """The alarms of cards that came more often than the decks have them, in the shoe in play or the one before."""
+        """The alarms of cards drawn more often than the decks contain them, in the shoe in play or the one before."""
         found = []
         for (table,) in self._db.execute("SELECT DISTINCT tbl FROM fair_shoe ORDER BY tbl").fetchall():
             for shoe in self.shoes(table)[:2]:
@@ -827,7 +827,7 @@ class Fairness:
                 found.append(Alarm(chart.table, chart.device, "fairness.slow_shuffle", "fair.alarm_slow", values))
         return found
 
-    # ---- room
+    # ---- retention
 
     def _prune(self) -> None:
         today = self._now().date()

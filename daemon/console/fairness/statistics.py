@@ -21,7 +21,7 @@ _TINY: Final = 1e-300
 _TERMS: Final = 10_000
 _FLOOR: Final = -600.0  # the least logarithm of an e-value, whose exp is still a positive number
 
-PRECISION: Final = 0.005  # of an extrapolation, in its own size
+PRECISION: Final = 0.005  # relative error of an extrapolation
 
 # The weights of the null hypothesis in the alternatives of `log_e`, as imagined observations per category. The first
 # finds a gross fault within few rounds, the last a wheel that is a few per cent off.

@@ -17,7 +17,7 @@ BALL: Final = ("ball_launched", "ball", "ball_replaced")
 
 
 class ConsoleGame(Struct, frozen=True):
-    """One game. `family`: how its page behaves; a game like no other has a family of its own.
+    """One game. `family`: how its page behaves; a game unlike all others has its own family.
 
     `keys` of daemon/console/dealer/keys.py are those of the dealer's page, `actions` the decisions of a player there.
     `dice` are tapped die by die, a throw without effect has a reason of `null_throws`; `pockets` or `figures` are the

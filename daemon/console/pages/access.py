@@ -143,7 +143,7 @@ class _Pages:
         return answer
 
     async def wall(self, request: Request) -> Response:
-        """The pit for a wall. A token does not stay in the address, where a camera or a log would find it."""
+        """The pit for a wall. A token does not stay in the address, which a camera or a log may record."""
         secret = request.query_params.get("token", "")
         if not secret:
             return wall_page(self._context, request)

@@ -24,7 +24,7 @@ PAGE = 500
 MOST_ENTRIES = 200_000
 """Entries in one file; a longer period is exported on the computer of the books (`feltd jackpot --csv`)."""
 MOST_SILENT = 2
-"""The most requests without an answer: after one more the file is not begun."""
+"""The most requests without an answer; with one more the answer is 503."""
 
 
 def routes(context: ConsoleContext, pools: Pools) -> list[Route]:

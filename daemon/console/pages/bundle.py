@@ -331,7 +331,7 @@ class _Bundle:
             record["data"] = json.loads(data)
         except (ValueError, RecursionError):
             record["data"] = None
-        if type_ == "device.commanded":  # its wire is the order, a text
+        if type_ == "device.commanded":  # its wire is the command: JSON
             with contextlib.suppress(ValueError, RecursionError):
                 record["order"] = json.loads(wire)
         else:

@@ -847,7 +847,7 @@ def _bet_of_hand(lang: words.Lang, bet: str, hand: int) -> str:
 
 
 def _paid(view: TableView, paid: str) -> bool:
-    """Whether the last round was paid, by the last events of the table; else `paid` is the round that was paid last."""
+    """Whether the last round was paid, by the last events of the table, or else by `paid`, the round paid last."""
     for wire in reversed(view.lately):
         if wire.type == "round.paid":
             return True

@@ -25,7 +25,7 @@ __all__ = ["routes"]
 USUAL, LONGEST = timedelta(days=30), timedelta(days=92)
 MOST = 2_000
 SOON = 0.9
-"""The part of its rounds from which a service is announced."""
+"""A service is announced from this part of its interval."""
 COLUMNS = (
     *("line", "devices", "watched_s", "faults", "open", "between_faults_s", "to_repair_s", "out_of_order_s"),
     *("rounds_not_played", "void_rounds", "faults_of_unknown_cost"),

@@ -152,7 +152,7 @@ class _Pages:
         return Made(context.site.site, table, game, user.name, user.role, context.now())
 
     def _found(self, asked: Asked, most: int, now: datetime, lang: words.Lang) -> _Found:
-        """Read beside the loop, with a connection of its own, as the store is at one moment."""
+        """Read one snapshot of the store, with a connection of its own: made for a thread."""
         path = f"file:{quote(str(self._context.store.path))}?mode=ro"
         with contextlib.closing(sqlite3.connect(path, uri=True)) as db:
             db.execute("BEGIN")

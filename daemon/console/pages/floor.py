@@ -41,7 +41,7 @@ EVERY_S = 10.0
 PARTS = 24
 SHORTEST_PART_S = 900
 MOST_KNOWN = 32
-"""Lists of which the ledger's answer is kept while they are displayed."""
+"""The most lists whose ledger answer is kept while they are displayed."""
 _FIELD = "%Y-%m-%dT%H:%M"
 COLUMNS = (
     *("line", "tables", "rounds", "rounds_per_hour", "par", "rounds_with_bets", "turnover", "win", "hold"),

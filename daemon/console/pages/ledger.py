@@ -142,7 +142,7 @@ class _Pages:
                 decimals[column] = max([site.decimals, *(-int(one.as_tuple().exponent) for one in exact)])
 
         def amount(local: Local, column: str, minor: int | Decimal) -> str:
-            """With as many decimals as all of its column: a pool also has parts of a smallest unit."""
+            """With the decimals of the whole column: a pool also has parts of a smallest unit."""
             return local.number(Decimal(minor).scaleb(-site.decimals), decimals[column])
 
         return {"currency": currency, "amount": amount}

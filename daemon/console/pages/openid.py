@@ -264,7 +264,7 @@ class _OpenId:
         try:
             body = b""
             async with (
-                asyncio.timeout(2 * _TIMEOUT),  # a slow sender would never exceed the limit for one byte
+                asyncio.timeout(2 * _TIMEOUT),  # the client's timeout is for each read only
                 httpx.AsyncClient(timeout=_TIMEOUT, headers={"accept": "application/json"}) as client,
                 client.stream(method, url, data=form, headers=headers) as answer,
             ):
@@ -339,5 +339,5 @@ def _safe(url: str) -> bool:
         if parts.scheme == "https":
             return bool(parts.hostname)
         return parts.scheme == "http" and ipaddress.ip_address(parts.hostname or "").is_loopback
-    except ValueError:  # no address but a name, or no URL
+    except ValueError:  # a host name, or no URL
         return False

@@ -29,7 +29,7 @@ PAGE = 100
 LONGEST = timedelta(days=31)
 YEARS = range(2021, 2099)
 BEFORE = timedelta(minutes=10)
-"""How long before its end the actions of the oldest known round are searched for."""
+"""Actions of the oldest known round are searched from so long before its end."""
 AFTER = timedelta(minutes=1)
 MOST_ACTS = 50
 _FIELD = "%Y-%m-%dT%H:%M"
@@ -165,7 +165,7 @@ class _Pages:
         beside: dict[str, Ended | None] = {}
         if line is not None:
             period = period_of(request, table, line.position.at, context.zone)
-            if "from" not in request.query_params:  # the page has the rounds of one day; the links may leave the day
+            if "from" not in request.query_params:  # the period is one day; the links may lead to other days
                 ever = replace(period.asked, since=line.position.at - LONGEST, until=line.position.at + LONGEST)
             else:
                 ever = period.asked

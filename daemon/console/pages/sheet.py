@@ -121,7 +121,7 @@ class Sheets:
         since, until = day_of_play(context.config.console.shifts, context.now(), context.zone)
         entries = self._counts.entries(table, since, until)
         user = context.user(request)
-        if wrong:  # the reader's own words for it
+        if wrong:  # in the user's language
             wrong = words.say(lang, wrong)
         values: dict[str, Any] = {
             "sign": sign_of(context.site, table),

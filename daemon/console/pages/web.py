@@ -48,7 +48,7 @@ DANGEROUS = ("restart-spin", "empty-shuffler", "clear-bets", "reset-handpay")
 
 
 def fragments(context: ConsoleContext, days: Days) -> tuple[Fragment, ...]:  # noqa: C901 - one table, and the small functions it names
-    """The fragments of these pages, with their keys. `days`: since when this console's store follows the site."""
+    """The fragments of these pages, with their keys. `days`: since when this console's store has records."""
 
     def of_table(table: str) -> tuple[str, ...]:
         return (f"table/{table}", "broker", "present")

@@ -167,7 +167,7 @@ def read_actions(
     """The last `limit` actions of the journal at `path` and its closed files, the newest first.
 
     Of those with n less than `before`, of one user, of a kind ("user" is also "user.add"), of one table ("console" for
-    none), from `since` to before `until`. Reads beside the writer with connections of its own: made for a thread.
+    none), from `since` to before `until`. Reads during writes, with its own connections: made for a thread.
     Raises BadJournal.
     """
     prefix = _TYPE + action

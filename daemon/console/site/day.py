@@ -57,7 +57,7 @@ class Days:
         self._log: structlog.typing.FilteringBoundLogger = logs.get(console="day")
         self.started = now()
         self.known = self._followed_since(store)
-        """Since when this console's store follows the site."""
+        """Since when this console's store has records."""
         try:
             for action in reversed(read_actions(actions.journal.path, MOST_LOADED, since=self.started - DAY)):
                 self._acted(action)

@@ -112,7 +112,7 @@ def _of_time(at: datetime) -> Named:
 
 
 def starts(span: range, by: By, named: Callable[[Group], Named]) -> list[int]:
-    """The first part of each line of a list by time; of another list all parts."""
+    """The first part of each line of a list by time; all parts for other lists."""
     if by in ("table", "game", "area"):
         return list(span)
     names = [named(replace(_NO_ROUNDS, part=part)) for part in span]

@@ -1,6 +1,6 @@
 """The history of a device from the changes of its state, for its page and for the timeline of its table. Pure.
 
-A link that is lost and a fault that begins are one episode with their ends. Episodes of one kind that follow each other
+A lost link until its return is one episode, a fault until its end another. Episodes of one kind that follow each other
 closely are one line with a count.
 """
 

@@ -1,4 +1,4 @@
-"""The times during which the console received the site, and the first sight of each device. Fault rates use them.
+"""The times during which the console received the site, and when each device was first seen. Fault rates use them.
 
 Such a time ends when the broker or the console is lost. A killed console loses the last EVERY_S of it.
 """

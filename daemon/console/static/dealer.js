@@ -34,7 +34,7 @@
     const body = new URLSearchParams(new FormData(form, key));
     if (AMOUNTS.has(body.get("action")) && tray) {
       body.set("sum", tray.value);
-      if (!ONE_SUM.has(body.get("action"))) tray.value = ""; // the next bet is another one
+      if (!ONE_SUM.has(body.get("action"))) tray.value = ""; // the next bet has its own sum
     }
     if (key?.dataset.amount) body.set("amount", key.dataset.amount);
     body.delete("id");
@@ -99,7 +99,7 @@
     delete form.dataset.busy;
   };
 
-  // The seat that bets stays: its next bet is one key less.
+  // The seat stays chosen: its next bet needs one key less.
   const empty = (form) => {
     const kept = [...form.querySelectorAll("[data-keep] input:checked")];
     form.reset();

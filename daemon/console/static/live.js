@@ -206,7 +206,7 @@
   };
 
   // A session may end while a person writes. The text is kept in this tab until the same user opens the form again: while a
-  // form is sent, on the pages of the login, and where the console ended the page. Passwords and codes do not.
+  // form is sent, on the pages of the login, and where the console ended the page. Passwords and codes are not kept.
   const TYPED = "typed", texts = "textarea, input:not([type]), input[type=text], input[type=number]";
   const keep = (over, form = null) => {
     const fields = [];
