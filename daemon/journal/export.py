@@ -29,7 +29,7 @@ _PAGE = 500
 _NO_LINE = (*UNDECODABLE, ValueError, TypeError, OverflowError, struct.error)
 
 
-RESTORE = "keep the file as it is, stop relying on it, and compare with a copy or an export of before"
+RESTORE = "keep the file as it is, stop relying on it, and compare with an earlier copy or export"
 
 
 class _Head(Struct, frozen=True, kw_only=True):

@@ -49,7 +49,7 @@ NONE_WAITS: Final = 2**63 - 1
 
 
 class Cursor(Struct, frozen=True):
-    """The last row of a journal that the backbone confirmed. `life` counts how often the journal went back."""
+    """The last row of a journal that the backbone confirmed. `life` counts how often an older copy was put back."""
 
     journal: str = ""
     n: int = 0

@@ -212,7 +212,7 @@ class Page(Struct, frozen=True):
 
 
 def page_after(path: Path, journal: str, n: int, most: int) -> Page:
-    """At most `most` rows behind row `n`, of one file; none where the journal has another name.
+    """At most `most` rows after row `n`, of one file; none where the journal has another name.
 
     Raises sqlite3.Error or OSError, also where the closed file with row `n` + 1 is not there.
     """

@@ -122,7 +122,7 @@ def accept(path: Path) -> tuple[Report, Noted, Path | None]:
         findings = [one for one in report.findings if not one.about_note]
         if findings or report.more:
             text = "\n".join(str(one) for one in findings[:5])
-            raise BadJournal(f"{text}\nThis is more than a note that is missing or that an older copy is behind of")
+            raise BadJournal(f"{text}\nThis is more than a missing note or a restored older copy")
         return report, journal.checkpoint, journal.accept()
 
 

@@ -41,7 +41,7 @@ class Sealed(io.RawIOBase):
         file.write(self._header)
 
     def writable(self) -> bool:
-        """It is."""
+        """Always true."""
         return True
 
     def write(self, data: Any, /) -> int:
@@ -68,7 +68,7 @@ class Opened(io.RawIOBase):
     """Reads what `Sealed` wrote. Raises BadSealed at the first chunk that is not as it was written."""
 
     def __init__(self, file: IO[bytes], passphrase: str) -> None:
-        """Raises BadSealed where the file is none of ours."""
+        """Raises BadSealed if the file is no encrypted backup."""
         self._header = file.read(len(_MAGIC) + _SALT + _PREFIX)
         if not self._header.startswith(_MAGIC) or len(self._header) < len(_MAGIC) + _SALT + _PREFIX:
             raise BadSealed("this is no encrypted backup of feltd; name the file that `feltd backup` wrote")
@@ -78,7 +78,7 @@ class Opened(io.RawIOBase):
         self._next = file.read(_CHUNK + _TAG)
 
     def readable(self) -> bool:
-        """It is."""
+        """Always true."""
         return True
 
     def readinto(self, buffer: Any, /) -> int:

@@ -84,7 +84,7 @@ class Signer(Protocol):
 
 
 class ClosedFile(Struct, frozen=True):
-    """A closed file: rows `after` + 1 to `to`, and of each place those behind the seq in `origin`.
+    """A closed file: rows `after` + 1 to `to`, and of each place those after the seq in `origin`.
 
     `ended` is the latest of all known times, because the clock may have been wrong: its beginning, its last row, the
     end of the file before it, the beginning of the next one. `uptime_s` is how long the journal's processes had run by
@@ -526,7 +526,7 @@ class Journal:
         return self._in_order(n, rows)
 
     def _in_order(self, n: int, rows: list[Row]) -> list[Row]:
-        """Refuse a number that leads back: the sender would otherwise send the same rows for ever."""
+        """Refuse rows out of order: the sender would otherwise send the same rows for ever."""
         if rows and (rows[0].n, rows[-1].n) != (n + 1, n + len(rows)):
             raise BadJournal(f"{self.path}: row {n + 1} or a later one is out of order; run feltd journal verify")
         return rows
@@ -599,7 +599,7 @@ class Journal:
         """
         try:
             for one in self._reader(of).execute(f"SELECT {COLUMNS} FROM event WHERE {which}", values):  # noqa: S608
-                rows.append(row_of(one))  # noqa: PERF401 - as far as it goes
+                rows.append(row_of(one))  # noqa: PERF401 - keeps the rows before an error
         except _UNREADABLE as error:
             self._stop_reading()
             if of.exists():
@@ -637,7 +637,7 @@ class Journal:
 
     @property
     def foreign(self) -> list[Path]:
-        """Files with the name of a closed file that are no files before this one, as a rule of another journal.
+        """Files named like closed files that do not precede this one, usually of another journal.
 
         Raises BadJournal.
         """

@@ -247,7 +247,7 @@ def _verified(
                 live = stack.enter_context(contextlib.closing(opened))
             elif left := left_of(path):
                 are = "is" if len(left) == 1 else "are"
-                text = f"there is no such file, and it was there: {', '.join(left[:3])} {are}"
+                text = f"there is no such file any more: {', '.join(left[:3])} {are} left"
                 report.find(Finding(str(path), text, BACK))
             else:
                 report.find(Finding(str(path), "there is no such file", "give the path of a journal"))
@@ -338,7 +338,7 @@ def _compare_noted(
                 text = f"{noted}; it names the last checkpoint, and without it a cut end of {path.name} is not detected"
                 find(note, text, "put it back, and give it to the user to whom the journal belongs")
             return
-        if noted.number < last - 1:  # beside a writer: the note was read before the journal
+        if noted.number < last - 1:  # while a writer runs: the note was read before the journal
             again = _noted(path)
             noted = again if isinstance(again, Noted) else noted
         at = f"checkpoint {noted.number} was made after row {noted.n}"
@@ -347,7 +347,7 @@ def _compare_noted(
             text = f"it is of journal {noted.journal}, and {path.name} is journal {name}"
             find(note, text, f"{APART}; or put back the {path.name} that it belongs to")
         elif last < noted.number:
-            text = f"it fell behind: {at} (from {note.name}), the last one in it is {last or 'none'}"
+            text = f"its end is missing: {at} (from {note.name}), the last one in it is {last or 'none'}"
             find(path, text, "put back what is missing, its log too", noted.n)
         elif found is not None and fingerprint(found[0]) != noted.statement:
             text = f"{at}, and the one in the file differs (from {note.name})"

@@ -45,10 +45,11 @@ def log_broken(log: Log) -> int | None:
     """The byte from which on a log was changed, if durable transactions follow it.
 
     SQLite ends its log before the first frame whose checksums do not follow from the frame before; it ignores
-    everything behind. Each transaction was durable before the next one began, so only the last one may be torn, in any
-    of its frames. Behind the end there may be remains of torn or refused transactions. But no frame ever followed the
-    end of a torn transaction: if one does, the transaction before it was durable and is lost. The end of a transaction
-    is a mark that was written with its checksums, or fits them; a torn frame may still have the mark of older content.
+    everything from there on. Each transaction was durable before the next one began, so only the last one may be torn,
+    in any of its frames. After the end there may be remains of torn or refused transactions. But no frame ever followed
+    the end of a torn transaction: if one does, the transaction before it was durable and is lost. The end of a
+    transaction is a mark that was written with its checksums, or fits them; a torn frame may still have the mark of
+    older content.
 
     A change in the last transaction therefore looks like a torn write, and so does, in a few cases, one at the end of
     the transaction before it.
@@ -56,10 +57,10 @@ def log_broken(log: Log) -> int | None:
     magic, _, page, _, *salts, one, two = _log_head(log[:32].ljust(32, b"\0"))
     big = bool(magic & 1)
     if magic & ~1 != _LOG_MAGIC or _summed(log[:24], (0, 0), big=big) != (one, two):
-        # The header was durable before anything was written behind it.
+        # The header was durable before anything was written after it.
         return 0 if anything_in(log) else None
     size: int = 24 + page
-    # Only some bytes of each frame, as there may be millions; the checksums before each frame and behind the last.
+    # Only some bytes of each frame, as there may be millions; the checksums before each frame and after the last.
     ours, ends, ones, twos = bytearray(), bytearray(), array("I", [one]), array("I", [two])
     for first in range(32, len(log) - size + 1, _LANES * size):
         some = log[first : first + _LANES * size]

@@ -59,7 +59,7 @@ class Witness:
     """Appends heads to files in `folder`."""
 
     def __init__(self, folder: Path, keys: Sequence[Verifier] = (), most_bytes: int = MOST_BYTES) -> None:
-        """Continue the files that are there. Without `keys` each head like its statement is kept. Raises BadWitness."""
+        """Continue existing files. Without `keys` each head that matches its statement is kept. Raises BadWitness."""
         self.folder = folder
         self._keys = keys
         self._most_bytes = most_bytes
@@ -89,7 +89,7 @@ class Witness:
         if _digest(head) in seen.digests:  # a broker may deliver it twice
             return ""
         if not self._has_place(head):
-            raise HeadRefused(f"a head is of one journal more than {MOST_JOURNALS}")
+            raise HeadRefused(f"a head is of a new journal; at most {MOST_JOURNALS} journals are kept")
         self._write(process, head, now)
         last, row = seen.checkpoint, seen.row
         self._remember(head)
@@ -130,7 +130,7 @@ class Witness:
     def _refuse_too_much(self, process: str, path: Path, more: int, now: datetime) -> None:
         """Raises HeadRefused where the files would get too many or too long."""
         if process not in self._processes and len(self._processes) >= MOST_PROCESSES:
-            raise HeadRefused(f"a head is of one process more than {MOST_PROCESSES}")
+            raise HeadRefused(f"a head is of a new process; at most {MOST_PROCESSES} processes are kept")
         if path.exists() and path.stat().st_size + more > MOST_DAY_BYTES:
             raise HeadRefused(f"{path} is full: {MOST_DAY_BYTES} bytes of one process and day")
         if self._counted is None or (
@@ -147,7 +147,7 @@ def _digest(head: JournalHead) -> str:
 
 
 def _problem(head: JournalHead, keys: Sequence[Verifier]) -> str:
-    """Why a head proves nothing; "" where it is like its statement, and a key signed that or no key is given."""
+    """Why a head proves nothing; "" if it matches its statement, signed by one of `keys` if there are any."""
     raw = head.statement.encode()
     try:
         said = decode_statement(raw)
@@ -159,7 +159,7 @@ def _problem(head: JournalHead, keys: Sequence[Verifier]) -> str:
         head.checkpoint,
         head.row,
     ):
-        return "is of another place"
+        return "differs from its statement"
     if not keys:
         return ""
     key = next((one for one in keys if one.id == said.key), None)

@@ -112,7 +112,7 @@ def test_processes_are_counted_over_restarts_and_only_with_a_stored_head(
         with pytest.raises(HeadRefused, match="is full"):
             full.take(process, raws[1], NOW)
     Witness(folder).take("e-2", raws[1], NOW)
-    with pytest.raises(HeadRefused, match="one process more than 2"):
+    with pytest.raises(HeadRefused, match="at most 2 processes"):
         Witness(folder).take("e-3", raws[2], NOW)
 
 

@@ -279,7 +279,7 @@ def test_a_forged_chain_is_found_by_its_signature(path: Path) -> None:
     )
     with opened(path) as db:
         db.execute("DELETE FROM checkpoint")
-    assert ["fell behind" in one for one in said(path, signed=False)] == [True]
+    assert ["end is missing" in one for one in said(path, signed=False)] == [True]
     note_of(path).unlink()
     assert said(path, signed=False) == []  # nothing but the key shows it
     assert "is missing; it names the last checkpoint" in said(path)[0]
@@ -1125,11 +1125,11 @@ def test_who_has_no_key_cannot_have_a_forgery_signed(path: Path, left: int) -> N
         found = [one for one in said(path, signed=signed) if "nothing in it is signed" not in one]
         assert len(found) == 1
         assert found[0].startswith(
-            "row 60: it fell behind: checkpoint 6 was made after row 60 (from journal.db-signed)"
+            "row 60: its end is missing: checkpoint 6 was made after row 60 (from journal.db-signed)"
         )
         assert f"the last one in it is {left or 'none'}; " in found[0]
     for _ in range(2):  # nor at the next start
-        with pytest.raises(BadJournal, match=r"fell behind: checkpoint 6 (.*\n)*.*nothing was started"):
+        with pytest.raises(BadJournal, match=r"end is missing: checkpoint 6 (.*\n)*.*nothing was started"):
             taken_up(path)
     with opened(path) as db:
         assert db.execute("SELECT count(*) FROM checkpoint").fetchone() == (left,)
@@ -2099,15 +2099,15 @@ def test_a_journal_that_is_gone_is_named(site: Path, tmp_path: Path) -> None:
     (tmp_path / "edge.db-lock").touch()
     result = run("verify", "-c", site)
     assert result.exit_code == 1
-    assert f"{tmp_path}/edge.db: there is no such file, and it was there: edge.db-lock is; " in result.stdout
+    assert f"{tmp_path}/edge.db: there is no such file any more: edge.db-lock is left; " in result.stdout
     assert f"{tmp_path}/edge.db: 1 FINDINGS" in result.stdout
-    assert run("verify", tmp_path / "edge.db").stdout.startswith(f"{tmp_path}/edge.db: there is no such file, and it ")
+    assert run("verify", tmp_path / "edge.db").stdout.startswith(f"{tmp_path}/edge.db: there is no such file any ")
 
 
 def test_closed_files_without_their_journal_are_looked_at(rotated: Path) -> None:
     rotated.unlink()
     [finding] = verify(rotated, [keys(rotated.parent).public]).findings
-    assert finding.text.startswith("there is no such file, and it was there: journal.000001.db")
+    assert finding.text.startswith("there is no such file any more: journal.000001.db")
     assert verify(rotated).rows
     first = rotated.with_name("journal.000001.db")
     first.chmod(0o600)

@@ -152,9 +152,10 @@ def test_a_log_that_lost_what_was_signed_is_found_and_starts_nothing(tmp_path: P
     for look in (verify, verify_recent):
         [finding] = look(path, [keys(tmp_path).public]).findings
         assert (finding.file, finding.n) == (str(path), 60)
-        assert re.match(r"it fell behind: checkpoint 4 was made after row 60 \(from journal\.db-signed\)", finding.text)
+        text = r"its end is missing: checkpoint 4 was made after row 60 \(from journal\.db-signed\)"
+        assert re.match(text, finding.text)
     journal = Journal(path)
-    with pytest.raises(BadJournal, match="fell behind: checkpoint 4 was made after row 60"):
+    with pytest.raises(BadJournal, match="end is missing: checkpoint 4 was made after row 60"):
         take_up(journal, Keeping(key=str(tmp_path / "key.pem")))
     journal.close()
 

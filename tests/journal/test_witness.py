@@ -124,7 +124,7 @@ def test_a_forged_head_does_not_pass_for_one_of_the_journal(tmp_path: Path, key:
     file.write_bytes(file.read_bytes() + b"".join(msgspec.json.encode(head) + b"\n" for head in forged))
     texts = findings(tmp_path / "journal.db", folder, key)
     assert "the witness's checkpoint 1 has a wrong signature" in texts
-    assert "the witness's checkpoint 9 is of another place" in texts
+    assert "the witness's checkpoint 9 differs from its statement" in texts
     assert "the witness's checkpoint 8 cannot be read" in texts
     assert len(texts) == 3  # nothing is concluded from them: no end is missing
 
