@@ -58,7 +58,7 @@ class Streams(Protocol):
         position: Callable[[str, int], int],
         use: Callable[[str, Sequence[Stored], int, bool], None],
     ) -> None:
-        """Call `use(made, messages, last, late)` with all messages behind `position(made, newest)`, until cancelled.
+        """Call `use(made, messages, last, late)` with all messages after `position(made, newest)`, until cancelled.
 
         `made` identifies the stream: a stream that is created again has a different one. `late`: they were stored
         before the reading began, or more follow at once. `use` is called without messages when none waits.
@@ -306,7 +306,7 @@ class Replica:
         return table in self._speaking
 
     def look_who_speaks(self, tables: Iterable[str]) -> None:
-        """Find the process that answers: other rules processes came or went."""
+        """Find the tables for which these rules answer: other rules may have gone online or offline."""
         self._speaking = {table for table in tables if self._restorer.is_first(table, ready=self.caught_up)}
 
     def _show(self, table: str, alert: Alert | None) -> None:

@@ -75,7 +75,7 @@ class _Part:
         self.cursor = cursor
         self.head = cursor.n
         self.oldest: datetime | None = None
-        """Since when rows wait: the first was found, or the last one before them was confirmed."""
+        """Since when rows wait: the time when the first was found, or when the row before it was confirmed."""
         self.checkpoint = 0
         self.unread = ""
 
@@ -134,7 +134,7 @@ class Forwarder:
             part.cursor = replace(part.cursor, n=page.rows[-1].n)
 
     async def _read(self, part: _Part) -> Page | None:
-        """The rows behind the cursor; None where there is no journal, or it cannot be read now."""
+        """The rows after the cursor; None where there is no journal, or it cannot be read now."""
         try:
             page = await asyncio.to_thread(page_after, part.path, part.cursor.journal, part.cursor.n, PAGE)
         except FileNotFoundError:

@@ -83,7 +83,7 @@ def findings(facts: Facts, *, with_streams: bool = True) -> list[Finding]:
     for one in facts.streams:
         taken = [subject for subject in one.subjects if subject.partition(".")[0] in (OWN_TOPICS, ">", "*")]
         if taken:
-            text = f"it takes {', '.join(taken)}: everything would come twice, without ids and with holes"
+            text = f"it takes {', '.join(taken)}: everything would be stored twice, without ids and with gaps"
             found.append(Finding(f"stream {one.name}", text, f"nats stream rm {one.name}; streams take feltd.> alone"))
     for wanted in STREAMS if with_streams else ():
         found += _of_stream(wanted, there.get(wanted.name))

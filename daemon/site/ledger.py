@@ -31,7 +31,7 @@ _LOCK = 7206537
 
 
 class _Table(Struct, frozen=True):
-    """A table with rows of one kind. `differing` keeps other contents of a `key`; in a batch the first `by` counts."""
+    """A table with rows of one kind. `differing` keeps other contents of a `key`; in a batch the lowest `by` counts."""
 
     name: str
     by: str
@@ -99,7 +99,7 @@ class Store:
         return disagreements
 
     def roll_up(self, today: date) -> list[date]:
-        """Sum up the days that are over and were not yet, each in a transaction. Raises psycopg.Error."""
+        """Sum up each past day that has no sums yet, in a transaction. Raises psycopg.Error."""
         with self._db.transaction():
             found = self._db.execute(
                 "SELECT day FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid, "
@@ -154,7 +154,7 @@ class Store:
 
 
 class Ledger:
-    """The process: reads both streams behind its position."""
+    """The process: reads both streams, each from a stored position."""
 
     def __init__(self, database: str, connection: Connection) -> None:
         """`database`: libpq's connection string of the writer."""
@@ -186,7 +186,7 @@ class Ledger:
                 reason = str(error)
 
     async def _follow(self, stream: str, row_of: Callable[[str, bytes], LedgerRow | None]) -> None:
-        """Follow a stream; begin again behind the position after each failure of database or backbone."""
+        """Follow a stream; after each failure of database or backbone begin again from the position."""
         reason = ""
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Reads a stream in order, behind a position that the caller keeps. Nothing is acknowledged or delivered twice.
+"""Reads a stream in order, from a position that the caller keeps. Nothing is acknowledged or delivered twice.
 
 Called by: the ledger, and a replica of the rules, which reads its events from the backbone (`Subscriptions`).
 """
@@ -23,7 +23,7 @@ AT_ONCE = 50
 """Messages that are used in one turn of the loop."""
 BATCH = 500
 FAILURES = (nats.errors.Error, NotConfirmed, OSError, TimeoutError)
-"""Errors after which a reader begins again behind its position."""
+"""Errors after which a reader begins again from its position."""
 FETCH_S = 2.0
 
 
@@ -47,7 +47,7 @@ async def batches(
     position: Callable[[str, int], Awaitable[int]],
     subjects: Sequence[str] = (),
 ) -> AsyncIterator[Batch]:
-    """All messages behind `position(made, newest)`, of these subjects alone if some are named.
+    """All messages after `position(made, newest)`, of these subjects alone if some are named.
 
     A reader of all subjects gets a batch without messages each time that nothing waits, others once.
 
@@ -60,7 +60,7 @@ async def batches(
     is_behind = last < newest
     if not is_behind:
         yield Batch(made, (), last, late=False, complete_until=asked_at)
-    while True:  # one consumer; a gap in its messages ends it, and the next begins behind the position
+    while True:  # one consumer; a gap in its messages ends it, and the next begins after the position
         settings = ConsumerConfig(
             ack_policy=AckPolicy.NONE,  # the caller keeps the position
             deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
@@ -103,7 +103,7 @@ def stop_if_cancelled() -> None:
 
 
 class Subscriptions:
-    """The streams for a replica of the rules, each behind a position that the rules keep."""
+    """The streams for a replica of the rules, each from a position that the rules keep."""
 
     def __init__(self, connection: Connection, site: str) -> None:
         """`connection` is run by the caller."""
@@ -117,7 +117,7 @@ class Subscriptions:
         position: Callable[[str, int], int],
         use: Callable[[str, Sequence[tuple[str, bytes]], int, bool], None],
     ) -> None:
-        """Pass the messages of a stream to the rules. After each failure it begins again behind the position."""
+        """Pass the messages of a stream to the rules. After each failure it begins again from the position."""
         subjects = {subject_of(stream, self._site, table): table for table in tables}
         reason = ""
 

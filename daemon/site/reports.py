@@ -47,11 +47,11 @@ REPORTS: Final = {
     "faults": (_FAULTS, "count(*) AS faults", (*_OF_ALL, "device", "code")),
     "jackpots": (_POOLS, _BOOKS, (*_OF_ALL, "pool", "kind")),
 }
-"""Source, figures and groups of each. Days are named one by one: of the others no partition is read."""
+"""Source, figures and groups of each. Days are named one by one, so that no partition of another day is read."""
 LONGEST_ROUND: Final = timedelta(days=2)
 """A round has the day on which it was opened."""
 JUST_NOW: Final = timedelta(minutes=1)
-"""A table's computer may still be sending rounds that ended so shortly before."""
+"""A table's computer may still be sending rounds that ended within this time."""
 _PLAYED: Final = """
     SELECT tbl, ruleset, width_bucket(at, %(starts)s::timestamptz[]) - 1, count(*), count(*) FILTER (WHERE void),
         count(wagered) FILTER (WHERE NOT void), coalesce(sum(wagered) FILTER (WHERE NOT void), 0),
@@ -70,7 +70,7 @@ _PLAYED: Final = """
 
 
 class Report(Struct, frozen=True):
-    """`complete_until`: all that the backbone had stored before it was read; None: nothing was read yet."""
+    """`complete_until`: all that the backbone had stored before this time was read; None: nothing was read yet."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
@@ -93,7 +93,7 @@ class Played(Struct, frozen=True):
 
 
 class NoReport(Exception):
-    """PostgreSQL does not answer, or refuses; the message is its own."""
+    """PostgreSQL does not answer, or refuses; the message is that of PostgreSQL."""
 
 
 class TooSlow(NoReport):
@@ -101,7 +101,7 @@ class TooSlow(NoReport):
 
 
 def statement(kind: str, by: Sequence[str]) -> str:
-    """The query, with `rolled` and `days` as parameters. Raises ValueError for a group that the report has not."""
+    """The query, with `rolled` and `days` as parameters. Raises ValueError for a group not in the report."""
     source, figures, known = REPORTS[kind]
     if missing := [name for name in by if name not in known]:
         raise ValueError(f"{kind} has no {missing[0]}")
@@ -120,7 +120,7 @@ def report(
 
     At most `most` rows. `limit_s`: seconds to connect, for each query, and without the network. None and 0: any.
 
-    Raises NoReport, ValueError for a group that it has not, ModuleNotFoundError where psycopg is not installed.
+    Raises NoReport, ValueError for a group not in the report, ModuleNotFoundError where psycopg is not installed.
     """
     query = statement(kind, by).encode() + b" LIMIT %(most)s"  # None: all
     from_rounds = REPORTS[kind][0] == _SUMS

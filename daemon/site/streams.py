@@ -38,7 +38,7 @@ guarantee.
 """
 LEAST_VERSION: Final = (2, 12, 3)
 OWN_TOPICS: Final = ROOT.partition("/")[0]
-"""No stream may take subjects below it: the MQTT gateway would write everything twice, without ids and with holes."""
+"""No stream may take subjects below it: the MQTT gateway would write everything twice, without ids and with gaps."""
 
 
 class Stream(Struct, frozen=True):
