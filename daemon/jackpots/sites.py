@@ -31,7 +31,7 @@ def display_topic(own: str, display: str, leaf: str) -> str:
 
 
 def place_of(own: str, topic: str) -> list[str]:
-    """The levels of a topic behind the site; the name of another site is put before its tables."""
+    """The levels of a topic after the site; the name of another site is put before its tables."""
     _, _, site, *levels = topic.split("/") if topic.count("/") > 3 else [""] * 4
     if site != own and levels[0] == "table":
         levels[1] = f"{site}/{levels[1]}"
@@ -52,14 +52,14 @@ def sites_of(config: Config) -> list[str]:
 
 
 def carried(own: str, pool: Jackpot, table: str) -> tuple[list[str], list[str]]:
-    """The topics of a table at another broker: those that come to the owner of its pool, and those that go there."""
+    """The topics of a table at another broker: those that the owner of its pool reads, and those it writes."""
     events, replays = (["device/+/event/+", "cmd/replay/result"], ["cmd/replay"]) if pool.reads_events else ([], [])
     here = [topic_at(own, table, leaf) for leaf in ("round/event/+", "round/cmd/replay/result", *events)]
     return here, [topic_at(own, table, leaf) for leaf in ("round/cmd/replay", *replays)]
 
 
 def bridge(config: Config, site: str) -> str:
-    """The configuration of mosquitto that connects the broker of this site with that of `site`, which it calls."""
+    """The configuration of mosquitto with which the broker of this site connects to that of `site`."""
     own, name = config.site.name, config.jackpots.name
     here: list[str] = []
     there = [edge_topic(own, name, "availability")]
@@ -81,7 +81,7 @@ def bridge(config: Config, site: str) -> str:
     head = f"""\
 # The bridge of the brokers of {own} and {site}, for the jackpots that {own} keeps. Goes to the broker of {own}, as
 # /etc/mosquitto/conf.d/feltd-{site}.conf. Set the address, the certificate and the password. `feltd jackpot --bridge`
-# makes it: make it anew when tables or displays of {site} come or go.
+# makes it: make it again when tables or displays of {site} are added or removed.
 connection feltd-{site}
 address broker.{site}.example:8883
 bridge_cafile /etc/mosquitto/ca_certificates/{site}.crt

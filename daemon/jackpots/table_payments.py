@@ -65,7 +65,7 @@ def settle_payments(draft: "Draft", table: str) -> None:
 
 
 def take_back_payment(draft: "Draft", round_: str, until: int) -> None:
-    """Undo a payment by a key that was pressed after the correction by the edge's event `until`: the key pays again."""
+    """Undo a payment by a key pressed after the correction by event `until`; `settle_payments` books the key again."""
     for win in [one for one in draft.book.wins if one.round == round_ and one.paid_event and one.state == "paid"]:
         payments = draft.book.tables.get(win.table, TableBook()).payments
         if any(one.id == win.paid_event and one.seq > until for one in payments):

@@ -18,7 +18,10 @@ def terms_of(terms: PoolTerms, known: RoundBook) -> PoolTerms:
 
 
 def as_reported(known: RoundBook, wins: tuple[PoolWin, ...]) -> tuple[tuple[PoolWin, ...], str]:
-    """A win that a device reported: a whole pool has the amount it showed; if amounts differ two people price it."""
+    """A win of a whole pool gets the amount that the device reported, if that was sent to the device.
+
+    Otherwise, if the amounts differ, two people price the win; the text names the difference.
+    """
     if not known.told or len(wins) != 1:
         return wins, ""
     (win,) = wins
