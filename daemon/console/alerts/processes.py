@@ -299,7 +299,7 @@ def _backlog(name: str, before: _Health | None, health: _Health) -> Iterator[Cha
     alert = Alert(
         code="edge.backlog",
         text=f"{outbox.depth} events of edge {name} wait for the broker, the oldest for {outbox.age_s:.0f} s",
-        remedy="look at the broker and the network between them; nothing is lost",
+        remedy="look at the broker and the network between it and the edge; nothing is lost",
         severity="warning",
         device=name,
     )
@@ -312,7 +312,7 @@ def _clock(name: str, met: _PeerStatus, off: float) -> Iterator[Change]:
     alert = Alert(
         code="edge.clock",
         text=f"the clock of edge {name} is {abs(off):.0f} s {'ahead of' if off > 0 else 'behind'} the console's",
-        remedy="check time synchronisation (chronyc tracking) on both computers",
+        remedy="check time synchronisation (chronyc tracking) on the edge's computer and the console's",
         severity="warning",
         device=name,
     )
