@@ -1,4 +1,4 @@
-"""The user at the other end of a local socket, as the kernel reports it: a peer cannot claim to be another user."""
+"""The user at the other end of a local socket, as the kernel reports it: a peer cannot forge it."""
 
 import os
 import pwd

@@ -107,7 +107,7 @@ def _encode(fields: Any) -> bytes:
 
 
 def first(error: BaseException) -> BaseException:
-    """The first exception in a group of groups; any other exception is itself."""
+    """The first exception in nested groups; any other exception unchanged."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

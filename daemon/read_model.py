@@ -77,7 +77,7 @@ MOST_COMPLAINED = 1000
 # Maximum bytes of an event on a page; some are kept for each device.
 LONGEST_SHOWN = 4096
 JACKPOT = ("display.shown", "jackpot.won", "jackpot.paid", "jackpot.reset")
-# Events that may hold a card, and the bets of players. Of cards only the view of the round shows any.
+# Events that may hold a card, and the bets of players. Only the view of the round shows cards.
 PRIVATE = frozenset(
     (
         *("card.damaged", "card.drawn", "card.exposed", "deal.corrected", "deck.miscounted", "hole_card.peeked"),
@@ -306,7 +306,7 @@ class SiteState:
         )
 
     async def _ask(self, session: Session, key: tuple[str, str], first: int, last: int | None) -> None:
-        """Request rows from `first` on, once for each `first`: another journal may answer, without them."""
+        """Request rows from `first` on, once for each `first`: the answer may come from a journal without them."""
         if self._asked.get(key) != first:
             self._asked[key] = first
             await ask(session, table_topic(self.site, key[1], "round/cmd/replay"), "", first, last)
@@ -495,7 +495,7 @@ class SiteState:
         self._notify_device(device, lamp=shown != (device.online, device.meta, device.state.faults))
 
     def _notify_device(self, device: DeviceView, *, lamp: bool) -> None:
-        """A device changed; `lamp`: also its lamp at the table. Its counters change each time."""
+        """Notify the listeners of a device, whose counters change each time; `lamp`: also those of its table."""
         self.notify(f"device/{device.table}/{device.name}")
         self.notify(f"devices/{device.table}")
         if lamp:

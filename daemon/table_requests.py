@@ -53,7 +53,7 @@ class Plan(Struct, frozen=True, tag="plan"):
 
 
 class Make(Struct, frozen=True, tag="make"):
-    """Make a change that was planned. `digest`: of the plan; another plan by now is refused."""
+    """Make a change that was planned. `digest`: that of the plan; if the plan has changed since, it is refused."""
 
     wanted: Wanted
     digest: str
@@ -70,7 +70,7 @@ class Port(Struct, frozen=True):
 
 
 class Seen(Struct, frozen=True, tag="seen"):
-    """The tables of the file, as changes of nothing, and the ports."""
+    """The tables of the file, as `Wanted` without a change, and the ports."""
 
     tables: tuple[Wanted, ...]
     ports: tuple[Port, ...]
