@@ -128,7 +128,7 @@ def compared(before: BookEntry | None, entry: BookEntry, seq: int) -> str:
     was = {account: value * (entry.unit // before.unit) for account, value in exact_units(before.after).items()}
     for account in was.keys() | postings.keys() | after.keys():
         if was.get(account, 0) + postings.get(account, 0) != after.get(account, 0):
-            return f"{account} is not what the entry before and its posting give"
+            return f"{account} is not its previous balance plus its posting"
     return ""
 
 

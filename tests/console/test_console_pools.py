@@ -296,7 +296,7 @@ async def test_new_terms_wait_for_another_person_and_old_and_new_stand_in_the_en
         assert outcome(await press(ana, "approve")) == ("refused", "ana proposed it: another person must approve it")
         house.opened("bac-12", "bac-12:9")
         refused = outcome(await press(rui, "approve"))
-        assert refused == ("refused", "round bac-12:9 is open: approve it when no round is")
+        assert refused == ("refused", "round bac-12:9 is open: approve it when no round is open")
         house.round("bac-12", "bac-12:9")
         assert outcome(await press(rui, "approve")) == ("done", "")
     [entry] = entries(house, "changed")
@@ -675,7 +675,7 @@ def forged(house: PoolHouse, **fields: Any) -> None:
     ("fields", "said"),
     [
         ({"after": {"visible": "5"}}, "its balances sum to 5 and not to zero"),
-        ({"after": {"visible": "5", "house": "-5"}}, "is not what the entry before and its posting give"),
+        ({"after": {"visible": "5", "house": "-5"}}, "is not its previous balance plus its posting"),
         ({"postings": {"visible": "1"}}, "its postings sum to 1 and not to zero"),
         ({"number": 99}, "it is numbered 99"),
     ],

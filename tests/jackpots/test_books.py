@@ -162,7 +162,7 @@ def entries(path: Path) -> list[dict[str, Any]]:
     [
         ({"postings": {"players": "-1", "visible": "2"}}, "entry 4: its postings sum to 1 and not to zero"),
         ({"after": {"visible": "7"}}, "entry 4: its balances sum to 7 and not to zero"),
-        ({"postings": {}}, "entry 4: .* is not what the entry before and its posting give"),
+        ({"postings": {}}, "entry 4: .* is not its previous balance plus its posting"),
         ({"number": 3}, "entry 4: it is numbered 3"),
         ({"unit": 4}, "in which 1/210 is not exact"),
         ({"unit": "x"}, "entry 4 cannot be read"),
