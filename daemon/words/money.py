@@ -31,7 +31,7 @@ def exact(units: int, unit: int) -> tuple[int, str]:
 
 
 def minor_units(text: str, decimals: int) -> int:
-    """A person's text in minor units: digits, then all decimals or none behind a point or a comma.
+    """A person's text in minor units: digits, then all decimals or none after a point or a comma.
 
     Grouped digits are refused, because the meaning of a comma depends on the language. Raises BadAmount.
     """

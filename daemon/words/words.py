@@ -33,7 +33,7 @@ __all__ = [
 
 # Limits of a browser's accepted languages: characters, languages, and parts of one. Any client may send 64 KiB.
 MOST_ACCEPTED, MOST_LANGUAGES, MOST_TAGS = 200, 10, 3
-# Codes that browsers send for them.
+# Other codes that browsers send.
 ALSO: Mapping[str, Lang] = {"zh": "zh-Hant", "zh-tw": "zh-Hant", "zh-hk": "zh-Hant", "zh-mo": "zh-Hant"}
 
 
@@ -41,14 +41,14 @@ ALSO: Mapping[str, Lang] = {"zh": "zh-Hant", "zh-tw": "zh-Hant", "zh-hk": "zh-Ha
 def catalog(lang: Lang) -> Mapping[str, str]:
     """All words of one language: every `words/*<lang>.toml`, and those of each device and game in a folder.
 
-    Of a sentence that counts: its form "other".
+    A sentence with plural forms has its form "other".
     """
     return {key: text if isinstance(text, str) else text["other"] for key, text in _read(lang).items()}
 
 
 @cache
 def plurals(lang: Lang) -> Mapping[str, Mapping[str, str]]:
-    """The sentences that count, each in the plural forms of its language: `{ one = "…", other = "…" }`."""
+    """The sentences with plural forms, each with those of its language: `{ one = "…", other = "…" }`."""
     return {key: forms for key, forms in _read(lang).items() if not isinstance(forms, str)}
 
 
@@ -78,7 +78,7 @@ def _text(lang: Lang, key: str, values: Mapping[str, Any]) -> str | None:
 
 
 def _count(values: Mapping[str, Any]) -> float | Decimal | None:
-    """The number that a sentence counts: `n`, or its only number."""
+    """The number that chooses the plural form: `n`, or the only number."""
     numbers = {name: one for name, one in values.items() if type(one) is int or isinstance(one, Numeral)}
     one = numbers.get("n", next(iter(numbers.values())) if len(numbers) == 1 else None)
     return one.value if isinstance(one, Numeral) else one
@@ -92,7 +92,7 @@ def say(lang: Lang, key: str, /, **values: Any) -> str:
 
 LONGEST, LONGEST_PATTERN = 2000, 400
 """Maximum characters. Longer texts are shown unchanged or not searched for values, which bounds the cost."""
-# A number that a sentence counts has fewer digits.
+# Numbers that are read from a text choose a plural form only with fewer digits.
 MOST_DIGITS = 10
 # Cached sentences: pages are rendered often and have few of them.
 REMEMBERED = 500
@@ -146,9 +146,10 @@ _FIRST_WORD = re.compile(r"(?!feltd\b)[^\W\d_]+(?:['’-][^\W\d_]+)*[,;:.]?(?=\s
 
 
 def sentence(text: str, name: str = "") -> str:
-    """A sentence that stands alone begins with a capital, but for a name such as `name`, that of its device.
+    """The sentence with a capital, for use without a text before it. A first word that is a name is not changed.
 
-    The catalogues have the sentences of faults, alerts, reasons and irregularities as they follow a colon.
+    `name`: the name of its device. The catalogues have the sentences of faults, alerts, reasons and irregularities as
+    they follow a colon.
     """
     first = _FIRST_WORD.match(text)
     return text if first is None or first[0] == name else text[:1].upper() + text[1:]
@@ -156,7 +157,7 @@ def sentence(text: str, name: str = "") -> str:
 
 def _keys(code: str, of: str) -> tuple[str, ...]:
     match of.partition(".")[0]:
-        case "" | "round":  # a wheel voids a spin by the name of its fault
+        case "" | "round":  # the code of a void by a wheel is its fault's name
             return f"reason.{code}", f"fault.wheel.{code}.text", f"fault.saturn.{code}.text"
         case "fairness":
             return (f"fair.{code}",)
@@ -165,7 +166,7 @@ def _keys(code: str, of: str) -> tuple[str, ...]:
 
 
 def alert(code: str, why: Reason, to_do: Reason | None = REMEDY, **fields: Any) -> Alert:
-    """An alert with its sentences in English, too. `fields`: the others of an Alert."""
+    """An alert with its sentences in English, too. `fields`: other fields of an Alert."""
     return Alert(
         code=code, text=reason("en", why, code), remedy=reason("en", to_do, code), why=why, to_do=to_do, **fields
     )
