@@ -6,7 +6,7 @@ is accepted at once. Any other bytes may have been a card and are reported as an
 with noise alone ends: a wrong speed or a bad cable looks like that.
 
 The text wire also reports that a card was not read, and it raises an alarm for the same card, before or after: the two
-are one unreadable card. Its other alarms and its warnings are faults with the shoe's own words until the next card
+are one unreadable card. Its other alarms and its warnings are faults with the shoe's own text until the next card
 comes.
 
 Our assumption, not the vendor's: a hand cannot draw two cards within `repeat` seconds. The same frame within that time

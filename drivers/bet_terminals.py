@@ -264,7 +264,7 @@ class BetTerminals:
         if known is not None:
             if known.content == content:
                 return None  # kept before; the rules answer it again
-            return _refusal(request, say("request_id_used"), "this id was used for another request; draw a new one")
+            return _refusal(request, say("request_id_used"), "this id was used for another request; use a new one")
         if key in asking.refused:
             return asking.refused[key]
         if not asking.is_within(self._options.per_second):

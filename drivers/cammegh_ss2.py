@@ -222,7 +222,7 @@ class CammeghSS2(SpinReader):
                 await self._keep(emit)
             raise
         finally:
-            why = "the link to the wheel was lost before the command had an end"
+            why = "the link to the wheel was lost before the command ended"
             self._requests.end(why)
             over = None if self._test is None else self._test.over
             shown = None if self._watched is None else self._watched[1]
@@ -373,7 +373,7 @@ class CammeghSS2(SpinReader):
         await link.write(RESTART)
 
     async def _recover(self, link: Link, emit: Emit, recovery: Recovery, now: float) -> None:
-        """Switch the wheel on: ask each second until it answers OK; it is back when it plays."""
+        """Switch the wheel on: send the order each second until it answers OK; done when its state is in PLAYING."""
         if self._spin is not None and self._spin.state in PLAYING:
             self._recovery = None
         elif now - recovery.since >= RECOVERY_LIMIT:
@@ -456,7 +456,7 @@ class CammeghSS2(SpinReader):
         if self._spin is not None and self._spin.state in states:
             return
         if self._requests is None:
-            raise CommandFailed("the link to the wheel was lost before the command had an end")
+            raise CommandFailed("the link to the wheel was lost before the command ended")
         shown: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._watched = states, shown
         try:

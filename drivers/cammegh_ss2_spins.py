@@ -7,8 +7,8 @@ state 5 are accepted at once: the first cannot wait, and the second has no effec
 
 The spin counter is compared with the last known one, also over sessions and restarts: what ended unseen is a missed
 spin, and a number found afterwards is never its landing. drivers/spin_counter.py decides what a lower counter proves.
-If bets are open after a long absence under the same counter, they belong to a spin that begins: nothing proves that it
-is the same one, nor that one was missed. In both cases the wheel does not come online as continuous. A wheel that was
+If bets are open under the same counter after a long interruption, they belong to a new spin: nothing proves that it is
+the old one, nor that one was missed. In both cases the wheel does not come online as continuous. A wheel that was
 never seen before comes online when its counter is known, because an edge that is killed in between could not
 compute what it missed."""
 

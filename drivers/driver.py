@@ -1,7 +1,7 @@
 """The interface of a driver: it speaks one vendor's protocol over a link and emits events in the casino's words.
 
 A driver never opens a port and never reconnects. `run` is straight-line code and ends with LinkLost (the link is gone,
-or nothing arrives), DeviceRefused (the device will not work with us) or cancellation. Any other exception is a bug.
+or nothing arrives), DeviceRefused (the device cannot be used) or cancellation. Any other exception is a bug.
 """
 
 from collections.abc import Callable, Sequence

@@ -2,9 +2,9 @@
 
 Evidence: our own document (docs/reference/protocols/fdl_console.md). The console requires each entered result twice
 and accepts corrections only under the supervisor's key, so a reported value has passed these checks. An action or card
-that the document does not define becomes the fault `fdl.unknown_event`; an unknown reason is reported by its number. A
-statement of a series, an approval, a count, limits, or an opening or closing by a person is that fault, too, from a
-console where nobody signs in: only the dealer's page, which the kernel identifies by its user, may give names.
+that the document does not define becomes the fault `fdl.unknown_event`; so does a statement of a series, an approval, a
+count, limits, or an opening or closing by a person, if it comes from a console without sign-in: only the dealer's page,
+which the kernel identifies by its user, may give names. An unknown reason is reported by its number.
 """
 
 from typing import ClassVar, Literal
@@ -213,7 +213,7 @@ class FdlConsole(FdlDriver):
                 return None
 
     def _floor(self, happening: fdl.Happening) -> Event | None:
-        """A decision or count of a person with a name; None from a console where nobody signs in."""
+        """A decision or count of a person with a name; None from a console without sign-in."""
         match happening:
             case fdl_console.TableOpened(by, minimum, maximum) if self._signs_in:
                 return TableOpened(by=by, minimum=minimum, maximum=maximum)

@@ -165,7 +165,7 @@ class FdlLamps(FdlDriver):
         """
         while self._again:
             self._again = False
-            for _ in range(OPENING_TRIES):  # after the first contact it opens with the next answer
+            for _ in range(OPENING_TRIES):  # after the first contact the session opens with the next answer
                 if self._session.opening:
                     break
                 await asyncio.sleep(OPENING_POLL_S)

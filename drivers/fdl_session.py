@@ -537,11 +537,11 @@ class FdlDriver:
     """The device's own fault codes."""
     happenings: ClassVar[Mapping[int, type[fdl.Happening]]]
     unreadable: ClassVar[Mapping[int, Event]] = {}
-    """Events reported beside the fault when the data of a message is unreadable, e.g. an unreadable card."""
+    """Events reported together with the fault when the data of a message is unreadable, e.g. an unreadable card."""
     beside: ClassVar[Mapping[int, Event]] = {}
-    """Events reported beside the fault when a fault code begins, because the rules read no faults."""
+    """Events reported together with the fault when a fault code begins, because the rules read no faults."""
     reasons: ClassVar[Mapping[int, str]] = {}
-    """Why the device itself refuses a command, beside fdl.REASONS."""
+    """Why the device itself refuses a command, in addition to fdl.REASONS."""
 
     def __init__(self, options: SessionOptions, memory: bytes | None = None) -> None:
         self._session = Session(

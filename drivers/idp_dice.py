@@ -4,7 +4,7 @@ The command `read-dice` asks; the dealer or the game's controller sends it when 
 An answer counts if it names the open request, has no error and holds exactly `dice` faces. Anything else is a fault and
 never a reading. An answer to an earlier request is dropped and reported (idp.late), because this service is known for
 late answers of the last round. The number of a request is the command's `round` and the time of asking; all attempts of
-one request share it, so that the service does not take the second attempt for a new round with unmoved dice. Only
+one request share it, so that the service does not treat the second attempt as a new round with unmoved dice. Only
 after an unreadable message the request takes another number.
 
 An attempt without a result, or without any answer in `timeout` seconds, is repeated up to `attempts` times in all. Then

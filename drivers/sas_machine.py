@@ -7,7 +7,7 @@ its queue of twenty overflows, which it reports. An exception is one byte withou
 row; it is then made durable, and the next long poll, after which the machine discards it, must bring an answer with a
 good checksum. Only then is it reported. An exception without that confirmation is reported as doubtful. The same
 applies to an exception that may equal the one before: read again after a session that ended before the report, or
-repeated after a report without confirmation; and to what another machine than the last one left unreported. The two
+repeated after a report without confirmation; and to exceptions that a previous machine left unreported. The two
 bytes that mean busy have no checksum and count as a good answer. For some time after damage on the line an exception
 must be read three times, and the answer that there is none twice.
 
@@ -343,7 +343,7 @@ class SasMachine(MachineReader):
         return back
 
     def _judge(self, answer: Answer | None, asked: int | None) -> None:
-        """Judge whether the machine is there and the line is good. `asked`: the command of the long poll."""
+        """Note whether the machine answers and whether the line is good. `asked`: the command of the long poll."""
         now = self._link.stamp().tick
         self._wary = max(self._wary - 1, 0)
         match answer:

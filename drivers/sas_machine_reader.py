@@ -13,10 +13,10 @@ the validation id only whether there is one, because they allow tickets to be fo
 
 An answer with a good checksum and unknown content is reported once a session. It is no damage.
 
-Our assumptions, or from one source only: the denomination codes; hopper status 0 is well; a program's signature has two
-bytes; a hopper's level may be missing. SAS reports the end of open doors and of the printer's switch, but not of tilts,
-jams and memory errors. Those end when the machine plays, takes a bill or prints again, or when a person opened the
-place of the repair (as the fault's entry states); the machine repeats what is still wrong.
+Our assumptions, or from one source only: the denomination codes; hopper status 0 is no fault; a program's signature has
+two bytes; a hopper's level may be missing. SAS reports the end of open doors and of the printer's switch, but not of
+tilts, jams and memory errors. Those end when the machine plays, takes a bill or prints again, or when a person opened
+the place of the repair (as the fault's entry states); the machine repeats what is still wrong.
 
 Meters are absolute, in minor units (games, bills, tickets, doors and power resets: counts). Games and credits are read
 every few seconds; bills, tickets and validations one after the other within a minute. A meter that runs backwards
@@ -441,7 +441,7 @@ class MachineReader:
         source = 0x84 if command == 0x84 else 0x87
         if source == 0x84 and not self._waits(level, amount) and (level, amount) in self._memory.past:
             late = None if again else next(filter(_unpaid, self._memory.hits), None)
-            if late is not None:  # it names the latest win: where that is over, an earlier one was paid
+            if late is not None:  # poll 84 names the latest win: if that is over, an earlier one was paid
                 level, amount = late.level, late.amount
             elif again or not {0x85, 0x87} <= self._unsupported:  # a win of the same amount would have been listed
                 return self._doubtful(level, amount)

@@ -1,14 +1,13 @@
-"""What a roulette wheel's counter of spins proves, also after an absence. Pure; used by the drivers of the wheels.
+"""What a roulette wheel's counter of spins proves, also after an interruption. Pure; used by the drivers of the wheels.
 
 A counter below the last known one has either wrapped around or was reset by a restart of the wheel. It has wrapped if
-it advanced by one spin, or by few in the time that they take. After a longer absence, or if the wheel was switched off
-together with the computer (a mains failure), more than one spin counts as a reset: only what it shows is proven, and
-the wheel is not continuous.
-The length of an absence comes from the monotonic clock; after a reboot of the computer only the wall clock is left. If
-an absence may have been long, it counts as long, because the wall clock may be wrong either way.
+it advanced by one spin, or by few in the time that they take. After a longer interruption of the link, or if the
+wheel was switched off together with the computer (a mains failure), more than one spin counts as a reset: only what it
+shows is proven, and the wheel is not continuous.
+The length of an interruption comes from the monotonic clock; after a reboot of the computer only the wall clock is
+left. If an interruption may have been long, it counts as long, because the wall clock may be wrong either way.
 
-Known limit: a computer that was switched off twice may look as if it had not been, once its clock passes the known
-tick.
+Known limit: a reboot of the computer is not detected once its monotonic clock has passed the stored tick.
 """
 
 from datetime import datetime, timedelta
@@ -105,9 +104,9 @@ class SpinCounter(Struct, frozen=True):
 
 
 def after_long_absence(last: AnySpin, shown: int, *, bets_open: bool) -> tuple[AnySpin, bool]:
-    """The last spin after an absence that is too long for it to go on; and whether it was missed.
+    """The last spin after an interruption that is too long for it to go on; and whether it was missed.
 
-    Bets that are open under its counter belong to a spin that begins: nothing proves that one was missed.
+    Bets that are open under its counter belong to a new spin: nothing proves that one was missed.
     """
     if not last.launched and bets_open and shown == last.spin:
         return replace(last, begun=False), False
@@ -115,5 +114,5 @@ def after_long_absence(last: AnySpin, shown: int, *, bets_open: bool) -> tuple[A
 
 
 def outdated(tick: float | None, kept: float | None) -> bool:
-    """Whether a memory of `kept` would turn a short absence into a long one."""
+    """Whether the stored tick `kept` is so old that a short interruption would count as long."""
     return tick is not None and (kept is None or abs(tick - kept) >= KEPT_AGAIN)

@@ -8,8 +8,8 @@ afterwards is a void spin.
 
 The spin counter is compared with the last known one, also over sessions and restarts: what ended unseen is a missed
 spin, and a number found afterwards is never its landing. drivers/spin_counter.py decides what a lower counter proves.
-If bets are open after a long absence under the same counter, they belong to a spin that begins: nothing proves that it
-is the same one, nor that one was missed. In both cases the wheel does not come online as continuous.
+If bets are open under the same counter after a long interruption, they belong to a new spin: nothing proves that it is
+the old one, nor that one was missed. In both cases the wheel does not come online as continuous.
 
 Known from public code: frames, checksum, SR2, SR3, RC03, the place of the error flag and of the error. ASSUMED, and
 therefore options: the two digits of each question; that answers carry the checksum; the whole `map` of the answer to
@@ -69,7 +69,7 @@ STALE = 1.0  # seconds after which a status is too old for a command
 MISFITS = 5  # whole frames of which none fits: the map is wrong, not the line
 SEND_WITHIN = 2.0
 ASK_WITHIN = 3.0
-# After so long an absence a spin seen to begin is not taken up again, even with the same counter.
+# After so long an interruption a begun spin is not resumed, even with the same counter.
 LONGEST_SPIN = timedelta(minutes=5)
 
 ASKS = ("error", "status")
