@@ -9,7 +9,7 @@ The checksum is four upper-case hex digits, the 16-bit sum from STX through ETX;
 Several SOH instead of NUL also serve for the speed. Some programs send FF after STX in place of the pause that nested
 commands need; it is skipped. A command is its code and data. An unknown command is Other, never an error.
 
-A sign answers a read command with the write command that would make it so, after 20 NULs, with type and address 0 00.
+A sign answers a read command with the write command for the same content, after 20 NULs, with type and address 0 00.
 A sign whose ACK and NAK are switched on sends one of them, outside of any frame, and a status byte after it: its serial
 error register, in which bit 6 is always set. The same byte is the answer to a read of that register. A memory
 configuration that is read back may give the first file more bytes than it was given: the sign adds what is left over.

@@ -46,7 +46,7 @@ class NotRead(Struct, frozen=True):
 
 
 class Alarm(Struct, frozen=True):
-    """An alarm with the shoe's own code and words."""
+    """An alarm with the shoe's own code and text."""
 
     operation: str
     code: str

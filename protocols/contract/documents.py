@@ -164,7 +164,7 @@ class OutboxHealth(Struct, frozen=True):
 class EdgeExamination(Struct, frozen=True):
     """What `feltd doctor` last found on the computer of an edge.
 
-    `problems`: its checks that are not well. `clock_ms`: the distance from the time server; `sync_ms`: the median
+    `problems`: its checks that found a problem. `clock_ms`: the distance from the time server; `sync_ms`: the median
     fdatasync of the slowest disk; `certificate_ends`: the first end of a certificate; `verified`: since when all rows
     of all journals are verified. None where it is not known.
     """

@@ -35,11 +35,11 @@ RequestId: TypeAlias = Annotated[
     Meta(
         max_length=LONGEST_NAME,
         pattern="^[A-Za-z0-9._:-]+$(?!\\n)",
-        description="drawn by the terminal, unique for it: letters, digits and . _ : -",
+        description="chosen by the terminal, unique for it: letters, digits and . _ : -",
     ),
 ]
 EntryId: TypeAlias = Annotated[
-    str, Meta(pattern="^[a-f0-9]{32}$(?!\\n)", description="32 hexadecimal digits, drawn by the console")
+    str, Meta(pattern="^[a-f0-9]{32}$(?!\\n)", description="32 random hexadecimal digits, chosen by the console")
 ]
 TerminalId: TypeAlias = Annotated[
     str, Meta(pattern="^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$(?!\\n)", description="a-z 0-9 -")
@@ -72,7 +72,7 @@ class ShoeStarted(_Event, frozen=True, tag="shoe.started"):
 class CardDrawn(_Event, frozen=True, tag="card.drawn"):
     """One card left the shoe. `face`: face up or down, where the device detects it.
 
-    `operation`: what the shoe was doing, in its own words, where it reports it.
+    `operation`: the shoe's text for what it was doing, where it reports it.
     """
 
     card: Card
@@ -235,7 +235,7 @@ class SeatClosed(_Event, frozen=True, tag="seat.closed"):
 
 
 class SeatActed(_Event, frozen=True, tag="seat.acted"):
-    """A player's decision: `action` in the game's own word (stand, hit, split, raise, fold …), `amount` minor units."""
+    """A player's decision: `action` in the game's terms (stand, hit, split, raise, fold …), `amount` minor units."""
 
     seat: Seat
     action: Annotated[str, Meta(pattern="^[a-z][a-z0-9_]{0,31}$")]
@@ -304,7 +304,7 @@ class TableClosed(_Event, frozen=True, tag="table.closed"):
     """The table closes: no further round is played until it opens again.
 
     `by`: the person who closed it at the console. The edge then marks each bet until somebody opens the table. A
-    hardware console signs nobody in and cannot open the table again: its closing leaves the bets as they are.
+    hardware console has no sign-in and cannot open the table again: its closing leaves the bets as they are.
     """
 
     by: Annotated[str, Meta(max_length=LONGEST_NAME)] = ""

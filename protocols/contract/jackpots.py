@@ -34,8 +34,8 @@ def jackpot_topic(site: str, pool: str, leaf: str) -> str:
 class Prize(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """What the house set for a combination: `fixed` is its amount.
 
-    `pays` and `share` are for what a device reports: its prize `level_<n>` comes without the words of a law. A share
-    alone is the larger of it and a fixed amount of 0.
+    `pays` and `share` are for a prize `level_<n>` of a device, for which no law gives them. A share alone: `pays` is
+    "pool", or "larger_of_fixed_and_share" with `fixed` 0. "fixed" ignores `share`.
     """
 
     fixed: Minor = 0
@@ -48,8 +48,8 @@ class PoolTerms(Struct, frozen=True, forbid_unknown_fields=True):
 
     `visible` and `hidden`: the parts of each bet that go to the pool and to its reserve; the house keeps the rest.
     `seed`: with how much the pool begins. `limit`: what the pool shows at most, 0 for no limit; more goes to the
-    overflow. `reseed`: when it begins again besides after a prize of the whole pool. `odd`: where the odd coins of
-    equal shares go. `prizes` by combination, or by `<jackpot>.<combination>` where two games of the pool use one name.
+    overflow. `reseed`: when it begins again; it always does after a prize of the whole pool. `odd`: where the odd coins
+    of equal shares go. `prizes` by combination, or by `<jackpot>.<combination>` if two games of the pool use one name.
     `simultaneous_s`: wins of several tables whose events are at most so far apart are ordered by the time of the events
     while all of them are pending, 0 for the order of arrival; `simultaneous`: the first takes what it wins, or rounds
     that win the whole pool have equal parts of it. `table_limit`: prizes up to this amount, of known bettors and not of
@@ -279,7 +279,7 @@ class ValueChange(Struct, frozen=True):
 
 
 class BookEntry(Struct, frozen=True, omit_defaults=True):
-    """One entry of the books. `postings` sum to zero; `after`: each account that is not zero behind them.
+    """One entry of the books. `postings` sum to zero; `after`: each account that is not zero after them.
 
     Accounts: `players` and `house` (what they paid in, negative), `visible`, `hidden`, `overflow`, `pending`,
     `paid`, `margin` (what the house keeps of the bets), `transferred` (to other pools; negative: from them). `pending`
@@ -316,7 +316,7 @@ class PendingWin(Struct, frozen=True):
 
 
 class PoolOwner(Struct, frozen=True):
-    """The retained `owner` of a pool: the one process that keeps its books, whose heartbeat shows that it is there.
+    """The retained `owner` of a pool: the one process that keeps its books, whose heartbeat shows that it runs.
 
     `journal` names the books, `epoch` counts the starts of the process with them, `boot` names this start. Edges close
     `bet` at `tables` while the heartbeat of `owner` does not come.
@@ -382,7 +382,7 @@ class WinsRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WinsPage(Struct, frozen=True):
-    """The answer under `cmd/wins/result`: of `total` wins in this state those from `first` on, as after `entry`."""
+    """The answer under `cmd/wins/result`: the wins from `first` on, of `total` in this state, as of `entry`."""
 
     id: str
     pool: str

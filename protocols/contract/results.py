@@ -74,7 +74,7 @@ class Irregularity(Struct, frozen=True):
 
 
 class Award(Struct, frozen=True, omit_defaults=True):
-    """A jackpot combination that was hit. The rules name it; a ledger pays it.
+    """A jackpot combination that was hit. The rules name it; the jackpots process books it.
 
     `pays`: what is left of the pool (or `share`, a fraction of it, where one is given), a fixed amount, or the larger
     of the fixed amount and `share` of the pool. `among`: the seats that share it in equal parts, where the bettors are

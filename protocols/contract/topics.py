@@ -25,7 +25,7 @@ LONGEST_EVENT = 64 * 1024
 LONGEST_DOCUMENT = 1024 * 1024
 """Maximum bytes of an event and of any document. A result with the most evidence that a round can have takes half."""
 _LONGEST_ID = 200
-LONGEST_EVENT_ID = 160  # a verdict's id is its event's id and a number behind it
+LONGEST_EVENT_ID = 160  # a verdict's id is its event's id, a slash and a number
 
 _MAC = (
     "of an event whose edge has a key: 32 hexadecimal digits, BLAKE2b with that key, 16 bytes, over <length>:<text> of "
@@ -33,7 +33,7 @@ _MAC = (
     "and the bytes of data"
 )
 _CAUSE_JOURNAL = (
-    "of a verdict: which journal counted the event that caused it; with it the id of a verdict is unique for ever. "
+    "of a verdict: the journal that numbered the event that caused it; with it the id of a verdict is unique for ever. "
     "Early builds left it out"
 )
 ANY_VALUES = {
@@ -65,7 +65,7 @@ def device_topic(site: str, table: str, device: str, leaf: str) -> str:
 
 def table_topic(site: str, table: str, leaf: str) -> str:
     """`leaf` is round/state, round/event/<type>, round/result, wager/<terminal>, alert/<id>, cmd/replay or
-    round/cmd/replay; the last two and wager/<terminal> also with /result behind them.
+    round/cmd/replay; the last two and wager/<terminal> also followed by /result.
     """
     return f"{ROOT}/{site}/table/{table}/{leaf}"
 
@@ -119,7 +119,7 @@ class Wire(msgspec.Struct, frozen=True):
     seq: Annotated[int, Meta(ge=0, le=MOST, description="gapless per journal and table, from 1")] = 0
     bootid: Annotated[str, Meta(max_length=64, description="of the edge's process")] = ""
     journal: Annotated[
-        str, Meta(max_length=64, description="which journal counted; a replaced disk counts from 1 in a new one")
+        str, Meta(max_length=64, description="the journal that numbered it; after a replaced disk a new one, from 1")
     ] = ""
     replay: Annotated[bool, Meta(description="published before, or later than it happened")] = False
     data: Annotated[msgspec.Raw, Meta(extra_json_schema=ANY_VALUES)] = msgspec.field(
@@ -235,7 +235,7 @@ def is_mac(given: str | UnsetType, right: str) -> bool:
 
 
 def _iso(time: datetime) -> str:
-    """`time.isoformat()`; of a time in UTC by msgspec, which takes a tenth of the time."""
+    """`time.isoformat()`; of a time in UTC by msgspec, which is ten times as fast."""
     return _ENCODER.encode(time)[1:-2].decode() + "+00:00" if time.tzinfo is UTC else time.isoformat()
 
 
