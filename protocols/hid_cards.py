@@ -150,7 +150,7 @@ class Decoder:
         self._type(char, report, messages)
 
     def _many(self, report: bytes, messages: list[Message]) -> None:
-        """A report with keys beside each other, with modifiers, or with keys that type nothing."""
+        """A report with several keys at once, with modifiers, or with keys that type nothing."""
         keys = [key for key in report[2:] if key]
         down = frozenset(keys)
         new, changed = down - self._down, down != self._down
@@ -231,7 +231,7 @@ def encode(message: Code) -> bytes:
 
 
 def press(key: int, modifiers: int = 0, *held: int) -> bytes:
-    """The report in which `key` is down, and the keys that are `held` beside it."""
+    """The report in which `key` is down, and the keys that are `held` at the same time."""
     return bytes((modifiers, 0, *held, key)) + bytes(5 - len(held))
 
 

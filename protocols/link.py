@@ -10,7 +10,7 @@ import msgspec
 
 
 class LinkLost(Exception):
-    """The connection to the device is gone (hang-up, unplugged, no data beyond its heartbeat): retry soon."""
+    """The connection to the device is gone (hang-up, unplugged, no data in time): retry soon."""
 
 
 class DeviceRefused(Exception):

@@ -44,7 +44,7 @@ class Broken(Struct, frozen=True):
 
 
 class Garbage(Struct, frozen=True):
-    """Bytes that are no part of a frame, or of one that was cut short."""
+    """Bytes outside a frame, or of a frame that was cut short."""
 
     raw: bytes
 

@@ -83,5 +83,5 @@ LOCK = 0x40  # answered with the data of Locked
 CLEAR = 0x41
 LIGHT = 0x42  # the seats whose lamps are to be lit, four bytes; the others go dark
 
-# Why the device refuses one, beside fdl.REASONS.
+# Why the device refuses one, besides fdl.REASONS.
 LOCKED_ALREADY, NOT_LOCKED, NOT_PAID, LATCHED = 0x10, 0x11, 0x12, 0x13

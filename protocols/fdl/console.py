@@ -180,7 +180,7 @@ class _Hands:
 
 
 class _Short:
-    """A text of `least` to `longest` characters behind the number of its bytes in UTF-8."""
+    """A text of `least` to `longest` characters, after the number of its bytes in UTF-8."""
 
     def __init__(self, says: str, least: int, longest: int) -> None:
         self._says = says
@@ -233,7 +233,7 @@ class _LaidBets:
 
 
 class _NamedRound:
-    """The id of a round behind NO_OWNER, or nothing."""
+    """The id of a round after NO_OWNER, or nothing."""
 
     def write(self, value: str) -> bytes:
         return bytes((NO_OWNER,)) + _ROUND.write(value) if value else b""
@@ -555,7 +555,7 @@ class SeriesStated(Record, frozen=True):
     parts: int = 1
 
     def contradiction(self) -> str:
-        return "a part behind the last one" if self.part > self.parts else ""
+        return "a part after the last one" if self.part > self.parts else ""
 
 
 def stated(by: str, point: int, round_: str, bets: tuple[tuple[int, str, int], ...]) -> tuple[SeriesStated, ...]:
@@ -628,7 +628,7 @@ class TableCounted(Record, frozen=True):
 
 
 class MachineApproved(Record, frozen=True):
-    """A supervisor, `by` name, approves a gaming machine as it is now; `round` is the period that waits."""
+    """A supervisor, `by` name, approves a gaming machine as it is now; `round` is the suspended period."""
 
     KIND: ClassVar[int] = 0x47
     FIELDS: ClassVar = {

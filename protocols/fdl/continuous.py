@@ -115,5 +115,5 @@ EMPTY_INSIDE, LOADING, DEALING, EMPTYING, STOPPED, SERVICE = 1, 2, 3, 4, 5, 6
 
 EMPTY = 0x30
 
-# Why the device refuses it, beside fdl.REASONS.
+# Why the device refuses it, besides fdl.REASONS.
 NOTHING_INSIDE, CARDS_OUTSIDE = 0x10, 0x11

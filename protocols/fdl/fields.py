@@ -51,7 +51,7 @@ class Field(Protocol):
 class Number(msgspec.Struct, frozen=True):
     """An unsigned number of `size` bytes, `least` to `most`; writing checks only that it fits into them.
 
-    In the document it may be `called` otherwise than its attribute, and have a `note` behind it.
+    In the document it may be `called` otherwise than its attribute, and be followed by a `note`.
     """
 
     size: int = 1

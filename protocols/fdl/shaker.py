@@ -36,7 +36,7 @@ class Agitated(Record, frozen=True):
 
 
 class Read(Record, frozen=True):
-    """The faces it read, how many dice lie on another or under one, and how many are not flat."""
+    """The faces it read, how many dice lie on or under another die, and how many are not flat."""
 
     KIND: ClassVar[int] = 0x13
     FIELDS: ClassVar = {"stacked": Number(), "leaning": Number(), "faces": Numbers(Number(1, 1, 6), MAX_FACES)}

@@ -249,5 +249,5 @@ SHUFFLE = 0x20
 DISPENSE = 0x21  # cards, 1 to 10
 EMPTY = 0x22
 
-# Why the device refuses one, beside fdl.REASONS.
+# Why the device refuses one, besides fdl.REASONS.
 NOTHING_LOADED, DECK_REJECTED, NOTHING_READY, PACKET_IN_TRAY, TOO_FEW_CARDS = 0x10, 0x11, 0x12, 0x13, 0x14

@@ -42,5 +42,5 @@ HAPPENINGS: Final = by_kind(__name__)
 START = 0x58  # seconds, two bytes, 1 to 600
 STOP = 0x59
 
-# Why the device refuses one, beside fdl.REASONS.
+# Why the device refuses one, besides fdl.REASONS.
 NOT_RUNNING = 0x10

@@ -2,11 +2,11 @@
 
 Source: public restatements of the SAS 6.02 text, a public guide of a regulator and four independent public programs,
 one of them a vendor's own machine; `tests/foreign/test_sas_vectors.py` names them beside their bytes. "Assumed" marks
-what rests on one source or on habit alone. `frames` has `encode` and the two decoders, `messages` what they carry,
-`tables` exceptions, meters and polls.
+what rests on one source or on common practice alone. `frames` has `encode` and the two decoders, `messages` what they
+carry, `tables` exceptions, meters and polls.
 
-19200 baud, eight bits and a ninth, the wakeup bit, set on the first byte of each message of the host; that bit is the
-link's business and not visible here. Three kinds of poll: general (one byte, 80 hex + address; the answer is one byte,
+19200 baud, eight bits and a ninth, the wakeup bit, set on the first byte of each message of the host. The link sets
+that bit, which is not visible here. Three kinds of poll: general (one byte, 80 hex + address; the answer is one byte,
 an exception, *without any checksum*), R (address and command, no checksum), S, M and G (with data, with a checksum; M
 begins with a game number, G is for every machine, address 0, and unanswered). Answers to R and M: address, command,
 data, checksum; to S the bare address (taken) or address + 80 hex (not taken). Address and 00 is busy. Unknown polls are

@@ -94,7 +94,7 @@ def read_body(command: int, data: bytes) -> Body:  # noqa: C901 - a case for eac
 
 
 def _shortest(command: int) -> int:
-    """Old machines send fewer flags, and no more of a handpay than what is known of it."""
+    """Old machines send fewer flags, and a handpay without its last ten bytes."""
     return {0x1B: 10, 0xA0: 3}.get(command, max(SHAPES[command].answer, 0))
 
 
@@ -195,7 +195,7 @@ def _write_game(game: GameInfo) -> bytes:
 
 def _write_handpay(handpay: Handpay) -> bytes:
     if len(handpay.more) != 10:
-        raise ValueError("ten bytes end it")
+        raise ValueError("`more` of a handpay has ten bytes")
     amount = to_bcd(handpay.amount, 5) + to_bcd(handpay.partial, 2)
     return to_byte(handpay.group) + to_byte(handpay.level) + amount + to_byte(handpay.reset_id) + handpay.more
 

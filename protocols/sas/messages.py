@@ -142,7 +142,7 @@ class Bill(Struct, frozen=True):
 
 
 class Hopper(Struct, frozen=True):
-    """`status` 0 is well (assumed); `percent` full, 255 if unknown.
+    """`status` 0: no fault (assumed); `percent` full, 255 if unknown.
 
     `level` in coins; None if the machine does not report it (assumed: the length byte allows it).
     """
@@ -180,14 +180,14 @@ class Win(Struct, frozen=True):
 
 
 class Wins(Struct, frozen=True):
-    """All progressive wins that wait: (level, minor units)."""
+    """All pending progressive wins: (level, minor units)."""
 
     group: int
     wins: tuple[tuple[int, int], ...]
 
 
 class HandpayReset(Struct, frozen=True):
-    """0: it is reset. 1: not possible now. 2: no handpay waits."""
+    """0: it is reset. 1: not possible now. 2: no handpay is pending."""
 
     code: int
 
@@ -271,7 +271,7 @@ class Code(Struct, frozen=True):
 
 
 class Signature(Struct, frozen=True):
-    """The program's signature for the seed that was asked with (assumed: two bytes)."""
+    """The program's signature for the seed in the poll (assumed: two bytes)."""
 
     value: int
 

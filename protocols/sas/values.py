@@ -7,7 +7,7 @@ REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
 def crc(data: bytes) -> bytes:
-    """CRC-16/KERMIT over `data`, as it is sent. It is the library's CRC with each byte read backwards."""
+    """CRC-16/KERMIT over `data`, as it is sent. It is the library's CRC with the bits of each byte reversed."""
     mirrored = binascii.crc_hqx(data.translate(REVERSED), 0)
     return bytes((REVERSED[mirrored >> 8], REVERSED[mirrored & 0xFF]))
 
