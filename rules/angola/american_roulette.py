@@ -1,6 +1,6 @@
 """Angola's American roulette: Decreto Executivo 261/22, art. 1.
 
-Readings, beside those of `rules/angola/roulette.py`:
+Readings, besides those of `rules/angola/roulette.py`:
 
 - 1(28), 1(30)c)-d): an announced bet is its printed number of chips on the cloth, and is settled chip by chip. On 17
   two chips of the orphans win.

@@ -11,7 +11,8 @@ Readings:
 - 10(15) takes its card from the shoe ("distribuidor"), which 10(7) distinguishes from the shuffler: the shuffler burns
   none.
 - 10(15), the first coup: the first after shuffling. At a new table, after a loss, and where the first coup is void
-  before a card was reported, it is unknown whether a card is burnt: the coup waits at its first card for its hands.
+  before a card was reported, it is unknown whether a card is burnt: at its first card the coup waits until its hands
+  are entered.
 - 10(6): the coup in which the warning card comes out is the last, also where it comes as its card to be burnt. Before
   the bets are opened it belongs to the coup before; under `first_card`, where an opening need not be entered, to the
   next one.

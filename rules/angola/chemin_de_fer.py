@@ -15,15 +15,15 @@ the dealer closes the bets (12(40)), and two cards each are dealt (12(63)). The 
 Cards that lie face down are in no view until they are shown. The allowed decisions and the next step do not depend on
 them, so a false draw is put right when both hands lie open.
 
-Readings beside those of `rules/games/chemin_coup.py`, `chemin_bank.py` and `chemin_table.py`:
+Readings besides those of `rules/games/chemin_coup.py`, `chemin_bank.py` and `chemin_table.py`:
 
 - 12(13): the first card counts as one of the burnt ones, a court card burns itself alone (`burn`).
 - 12(14): the coup under way when the warning card comes is the last; between two coups, or before the first card of
   one, one more is dealt.
 - 12(48): the percentage is an option, per mille of what the bank wins; the banker may pay it beside the bank.
 - 12(77): bets of a tied coup go back; for the next one they are reported anew.
-- 12(105)(d)-(j): the coup waits until a person enters the hands as they lie; the program counts them by the letter.
-  12(105)(i): only where the cards cannot be recovered, for (l) lets them keep their value.
+- 12(105)(d)-(j): the coup waits until a person enters the hands as they lie; the program counts them by the paragraph
+  of the fault. 12(105)(i): only where the cards cannot be recovered, for (l) lets them keep their value.
 - 12(105)(k): once a coup was paid, no hands that are reported later change it.
 - 12(107)(d): where the shoe is empty before six cards of a coup are out, it is void.
 - No paragraph covers a loss. Where bets or the bank may be missing the coup can only be declared void: banker, partner
@@ -256,7 +256,7 @@ class CheminDeFer(Game[Position]):
         return replace(ended, bank=bank, burn=now.burn, left=now.left, end=None, leaving=())
 
     def missed(self, position: Position, event: Event) -> Position:
-        """Before the bell bets may be missing, and what the bank is; after it banco suivi may be, or cards alone."""
+        """Before the bell, bets and the amount of the bank may be missing; after it, banco suivi, or only cards."""
         p = position
         if p.closed and (p.coup.words or not p.bank.suivi):
             return p
@@ -680,7 +680,7 @@ class CheminDeFer(Game[Position]):
         """The stakes of each player."""
         bank = p.bank
         found: dict[str, Any] = {"banker": bank.banker, "bank": bank.amount}
-        if bank.partner and bank.amount:  # a bank that is reported again has no partner until he is, too
+        if bank.partner and bank.amount:  # where the amount must be reported again, the partner must be, too
             found["partner"] = bank.partner
         if bank.aside:
             found["aside"] = bank.aside

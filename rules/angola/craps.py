@@ -19,7 +19,7 @@ Readings:
   be taken back from the opening of the bets until the throw, also after the bell.
 - 12: of a bet on a number that is no multiple of the minimum the rest goes back when the bets close.
 - 7: a null throw leaves all bets and the point as they are. A reason that 4(7) does not name is irregular.
-- 5: the seats are numbered from the stickman's left; after a seven-out the order begins behind the last shooter. Each
+- 5: the seats are numbered from the stickman's left; after a seven-out the order begins after the last shooter. Each
   player may decline, so a throw out of that order breaks no rule.
 - 8: hands that pass, and dice that are replaced, are reported by the console or not at all (`handling`). 5: the
   shooter has a bet; irregular where the seat and any bets are known. The throw counts.
@@ -520,7 +520,7 @@ class Craps(SingleOutcome[CrapsState]):
     # ---- bets
 
     def cloth(self, table: CrapsState, seen: Envelope) -> tuple[Round, dict[str, Any]]:
-        """The standing bets. Where the series is not known, they wait for a person."""
+        """The standing bets, in a round that is suspended if the series is unknown."""
         doubt = MISSING if table.unknown else None
         return Round("", wagers=table.standing, suspended=doubt), {"standing": (), "before": table.point}
 
@@ -704,7 +704,7 @@ class Craps(SingleOutcome[CrapsState]):
 
 
 def order_of_shooters(wagers: Iterable[Wager], threw: int) -> tuple[int, ...]:
-    """4(5): the seats to which the stickman offers the dice, from his left or behind the last shooter; pass bettors
+    """4(5): the seats to which the stickman offers the dice, from his left or after the last shooter; pass bettors
     first.
     """
     laid = tuple(wagers)

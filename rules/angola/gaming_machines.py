@@ -7,12 +7,13 @@ declares the period void.
 
 Readings:
 
-- 17(2): the plan is the one that the machine reports. A plan that returns less than the least cannot be approved. The
-  measured return, without the jackpots, is judged after each `return_games` games: it is low where three standard
+- 17(2): the plan is the one that the machine reports. A plan that returns less than `least_return` cannot be approved.
+  The measured return, without the jackpots, is judged after each `return_games` games: it is low where three standard
   deviations do not explain it. `deviation` is that of one game, from the sheet of the model; the largest bet bounds any
   mix of bets.
 - 17(3)-(6): pools of `feltd jackpots` keep the jackpots. A prize of a level is paid by its pool, and is no return.
-- 17(8): where the configuration names nothing, the first report of the machine is approved. Each change waits.
+- 17(8): where the configuration names nothing, the first report of the machine is approved. Each change must be
+  approved.
 - 17(10): "contadores de apostas, prémios e arrecadação" are coin in, coin out with what was paid by hand, and drop. A
   meter that falls without wrapping around, jumps, or stands still while games are played makes the period wait. Where
   the meters begin anew, play after the last good reading counts in no period, which is noted.

@@ -24,14 +24,14 @@ Readings, each with its article:
 - 9(19), 9(23): the shuffler replaces the cut, not the burnt card: it gives it out as a packet of one. By option the
   device does not count this card.
 - 9(22): the bank's last card is the open one: the fifth from the shuffler, which the dealer reports.
-- 9(23)(c): a raise reported after a fold is noted and not taken; while the supervisor's key is on it reverses the fold,
-  which is noted too. A fold reported after a raise is in doubt until the fold, or with the key the raise, is reported
-  again.
-- 9(24), 9(31)(b): a card of a player's seen after the deal and before all have decided: the hand is lost, with all its
-  bets. A raise reported of it afterwards is in doubt until it is reported again.
-- 9(30): during the deal a card seen of a player's makes the round void. So does a card of the bank other than the first
-  one seen, until all have decided. Where no device reports the deal, a person says which of the two it was. An open
-  card that is reported after another one was seen is in doubt.
+- 9(23)(c): a raise reported after a fold is noted and not taken; while the supervisor's key is on, it reverses the
+  fold, which is noted too. A fold reported after a raise is in doubt until the fold, or with the key the raise, is
+  reported again.
+- 9(24), 9(31)(b): a player's card that is seen after the deal and before all have decided: the hand is lost, with all
+  its bets. A raise of this hand that is reported afterwards is in doubt until it is reported again.
+- 9(30): a player's card that is seen during the deal makes the round void. So does a card of the bank other than the
+  first one seen, until all have decided. Where no device reports the deal, a person decides between 9(24) and 9(30). An
+  open card that is reported after another one was seen is in doubt.
 - 9(30): a packet of another number than five makes the round void, too, and so does a hand dealt without a bet, once a
   person has named it: its ante may be late. All bets come back, the jackpot's too.
 - 9(30): a shuffler that jams or fails is no error of the deal: the round waits until the deal goes on or is declared

@@ -108,9 +108,9 @@ def wager(
 ) -> Round:
     """Place or withdraw a wager. A late bet, a bet that is not offered, and a withdrawal without a bet are refused.
 
-    So is a change that `limits` do not allow; `beside` are further bets that lie there. A refusal is noted; while a
-    closed round waits for a person not as a late bet, because it may be the next round's. Refused chips were handed
-    back before (`handed_back`).
+    So is a change that `limits` do not allow; `beside` are further bets that lie there. A refusal is noted, but not as
+    a late bet while a closed round waits for a person: the bet may be the next round's. Refused chips were handed back
+    before (`handed_back`).
     """
     shut = isinstance(event, WagerPlaced) and (event.pool_closed or event.table_closed)
     if round_.closed or event.bet not in offered or shut:

@@ -1,9 +1,9 @@
 """Duties that a text puts on the house by the clock: change the ball hourly, relieve the dealer, stop before closing.
 
-A game names its duties as data. `watched` makes a ruleset that plays the game and watches them: the view shows when
-each is due, and a round that begins later is an irregularity, once until the duty is done. The clocks run from the
-first round of a table until it closes; a duty done before the first round starts no clock. After lost events the duty
-may have been done unseen, so its clock begins again.
+A game names its duties as data. `watched` makes a ruleset of the game that also watches them: the view shows when each
+is due, and a round that begins later is an irregularity, once until the duty is done. The clocks run from the first
+round of a table until it closes; a duty done before the first round starts no clock. After lost events the duty may
+have been done unseen, so its clock begins again.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The state that the refold engine keeps of a table: facts, the open round and the last one; and a game's answers.
+"""The state that the refold engine keeps of a table (facts, open round, last one), and the effects of a game's steps.
 
 `Engine` and `Game` of `rules/engine/refold.py` use these values, and so do the games. `gc=False`, here and in other
 states of a round: a frozen value is never part of a cycle, so that the garbage collector need not visit it.
@@ -73,9 +73,9 @@ BESIDE: Final = Effect(evidence=False)
 class Frame(Struct, Generic[P], frozen=True, gc=False):
     """A round with its facts. `day`, `shoe`, `count`, `base`, `doubt`, `refused`, `tells_bets`: of the table before it.
 
-    `facts` came up to its end, `after` since then. `lost`: events may be missing, so its bets are not known.
-    `result`: as published; an open round that has one is disputed. `position`: at its end. `sealed`: not all facts are
-    kept, so it is not played again.
+    `facts`: up to its end; `after`: since then. `lost`: events may be missing, so its bets are not known. `result`: as
+    published; an open round that has one is disputed. `position`: at its end. `sealed`: not all facts are kept, so it
+    is not played again.
     """
 
     round: Round

@@ -1,10 +1,10 @@
 """The limits of the bets of a table, and the largest amount that a wager can bring back.
 
-`Limits.refusal` gives the reason why a change of a bet is refused. Limits come from two sources: the articles of a
-text, through the options that the text names, and the option `limits` that every ruleset has. A third one is the sign
-of the table, which people change while it is played on: the edge writes its limits into each bet. A wager is refused,
-too, if its settlement, or the settlements of its round together, could exceed 2^53 - 1, because readers of JSON round
-larger numbers.
+`Limits.refusal` gives the reason why a change of a bet is refused. Limits come from three sources: the articles of a
+text, through the options that the text names; the option `limits`, which every ruleset has; and the sign of the table,
+which people change while it is played on: the edge writes its limits into each bet. A wager is refused, too, if its
+settlement, or the settlements of its round together, could exceed 2^53 - 1, because readers of JSON round larger
+numbers.
 
 A largest amount is judged as soon as a chip is laid. A bet may be laid in several chips: its smallest amount and its
 steps are judged when the bets close (`Limits.left_at_close`). A betting terminal asks for a whole bet, so all limits
@@ -116,7 +116,7 @@ class Limits:
 
     @cached_property
     def _returns(self) -> tuple[int, dict[str, int]]:
-        """How many parts a whole has; and the most that a stake can return, in these parts."""
+        """The common denominator of the odds, and by bet the largest return of one unit, times this denominator."""
         best = self._best()
         whole = math.lcm(*(odds.denominator for odds in best.values()))
         return whole, {bet: int((1 + odds) * whole) for bet, odds in best.items()}

@@ -2,8 +2,8 @@
 
 Called by the rulesets of the texts, which have options, bets, deductions and words. `House` holds what a text or a
 house chooses about the cards, `Articles` where the text says it. The docstring of `rules/macau/baccarat.py` describes
-how a coup goes on after a loss, and to which coup corrected hands belong. A house that burns a card before each coup
-but the first is in doubt after a loss: docs/decisions/0049-a-burn-in-doubt-suspends-the-coup.md.
+how a coup goes on after a loss, and to which coup corrected hands belong. Where a card is burnt before each coup but
+the first, it is unknown after a loss whether one is due: docs/decisions/0049-a-burn-in-doubt-suspends-the-coup.md.
 """
 
 from abc import abstractmethod
@@ -70,9 +70,9 @@ class House(Struct, frozen=True):
     """How the cards are handled.
 
     `shoe`: a shoe, and no dealing shuffler. `bell`: a coup is dealt only after the bell. `burn`: cards burnt after
-    shuffling. `coup_burn`: before which coups a card is burnt. `one_more`: after the coup in which the cut card comes.
-    `cut_card_voids`: where it comes before a coup's first card that coup is not dealt. `handled`: players look at the
-    cards. `ties_by`: which of two players with equal bets does.
+    shuffling. `coup_burn`: before which coups a card is burnt. `one_more`: one coup follows that in which the cut card
+    comes. `cut_card_voids`: where it comes before a coup's first card that coup is not dealt. `handled`: players look
+    at the cards. `ties_by`: which of two players with equal bets does.
     """
 
     decks: int
@@ -632,7 +632,7 @@ def _of_another(p: Position, frame: Frame[Position], before: Frame[Position] | N
     new = beyond(laid, p.cards)
     shared = len(laid) - len(beyond(laid, others))
     if before is not None and known is not None and not p.cards:
-        if not known.told:  # no shoe reports here: a single common card is chance, most cards in common are not
+        if not known.told:  # no shoe reports here: one card in common may be chance, more than half is not
             return 2 * shared > len(laid)
         if any(isinstance(fact.event, RoundPaid) for fact in (*before.after, *frame.facts)):
             return shared > 0

@@ -338,7 +338,7 @@ class House(Struct, frozen=True):
             turn += 1
         play = replace(play, turn=turn)
         if turn < len(hands):
-            # A double that a correction left waiting for its turn has decided.
+            # A hand that a correction left doubled has decided: its card is due.
             play = replace(play, asked=True) if hands[turn].doubled and len(hands[turn].cards) == 2 else play
         elif self.hole and not play.shown:
             play = replace(play, shown=True)

@@ -206,7 +206,7 @@ def left_open(house: House, play: Play, before: Play) -> tuple[Reason | None, bo
     And whether the deal must be entered as it lay earlier, before a decision.
     """
     if house.hole and play.dealt == play.first_deal - 1:
-        # Only the hole card was not named: it may be an unnamed card that came out.
+        # Only the hole card was not named. If more cards came out than were named, it may be one of them.
         out = before.dealt + len(before.strays) + before.unread
         if before.unread == UNSURE or play.dealt < out:
             return say("hole_unknown"), False

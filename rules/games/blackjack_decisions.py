@@ -106,7 +106,7 @@ class Position(Struct, frozen=True):
 
     @property
     def kept_streaks(self) -> tuple[Streak, ...]:
-        """The streaks that remain after a void round. After a loss of events its own may have been taken back."""
+        """The streaks that remain after a void round: after a loss of events, only those begun in earlier rounds."""
         if self.play is None or not self.play.hands:
             return self.streaks
         return self.standing[: self.earlier] if "bets" in self.play.doubts else self.standing
@@ -130,7 +130,7 @@ class Decisions:
         return decider(round_.wagers, seat, self.text.decides) if self.text.free else ""
 
     def go(self, p: Position, play: Play, round_: Round, notes: Notes = ()) -> Step:
-        """Continue the round. At its end, too few insurance chips go back."""
+        """Continue the round. At its end, insurance bets that are too small or outside the limits go back."""
         if self.house.over(play):
             for one in round_.wagers:
                 if not one.bet.startswith("insurance"):
