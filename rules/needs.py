@@ -153,7 +153,7 @@ def _returned(law: str, device: str) -> tuple[Need, ...]:
 
 
 def baccarat(shoe: str, bell: str, cards: str, returned: str) -> Needs:
-    """The needs of baccarat; the start of a shoe is one, so that burnt cards are not taken for a coup."""
+    """The needs of baccarat; the start of a shoe is one, so that burnt cards begin no coup."""
 
     def game(options: Any) -> tuple[Need, ...]:
         by_bell = options.opening == "bell"

@@ -718,8 +718,8 @@ class BlackjackRounds(Game[Position]):
     def _burn_uncertain(self, p: Position, play: Play, *, unseated: bool, strays: bool, waited: bool) -> bool:
         """Whether a person must state that the burn is done.
 
-        A person who named the seats of an `unseated` round was asked for nothing else; `strays` that came while the
-        round `waited` may be burnt cards.
+        The remedy of an `unseated` round names its seats only, not the burn; `strays` that came while the round
+        `waited` may be burnt cards.
         """
         if not play.dealt:
             return (unseated and p.burn == UNSURE) or (strays and p.burn > 0)

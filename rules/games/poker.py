@@ -15,7 +15,7 @@ from typing import Final
 
 from rules.games.cards import DECK
 
-# Lowest first: a category's place in this tuple is the top of the strength.
+# Lowest first: a category's index is the most significant part of a strength.
 CATEGORIES: Final = (
     "high_card",
     "one_pair",
@@ -93,7 +93,7 @@ TABLES: Final = (_MIXED, _SUITED)
 
 
 def strength(cards: Sequence[str]) -> int:
-    """How strong five different cards of one deck are; equal numbers differ in nothing but suits."""
+    """The strength of five different cards of one deck; hands of equal strength differ only in suits."""
     a, b, c, d, e = cards
     suited = a[1] == b[1] == c[1] == d[1] == e[1]
     return (_SUITED if suited else _MIXED)[VALUE[a] + VALUE[b] + VALUE[c] + VALUE[d] + VALUE[e]]

@@ -23,7 +23,7 @@ Readings:
 - 13(70)(d)-(f): cards shown too early are laid aside, and seats that have not acted may only call.
 - 13(70)(g): the first card of a street is the burnt one, whether it was turned or not.
 - 13(71)(b): a hand given up at the showdown has no right to the pot.
-- 16(16): a common card before the bets on the last one are over takes away the betting round of its own.
+- 16(16): a common card that comes before the bets on the last one are over has no betting round.
 - No paragraph covers a loss. The hand waits until it is declared void: each seat's chips of the hand go back. The
   stacks of all seats are entered again before the next one.
 """

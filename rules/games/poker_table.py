@@ -50,10 +50,10 @@ class Deal(Struct, frozen=True, gc=False):
 
     `began`: all chips of its seats before the first bets. `own`: the cards of each seat, as far as known; nobody may
     see them before the showdown. `given`: own cards that a shoe reported, `packets` those of a shuffler. `unread`: how
-    many own cards could not be read: each may be no card, and the next ones those of other seats. `street`: complete
-    common deals. `burnt`: the card before the next street is out; `burnt_after`: that of the street after it, too
-    (13(70)(e)). `speaker`: whose turn was first in the last round of bets. `aside`: common cards that came too early.
-    `turned`: whose card was turned in the deal (13(70)(c)). `acted`: a bet was reported after the first bets.
+    many own cards could not be read: each may be no card; the later ones would then be of other seats. `street`:
+    complete common deals. `burnt`: the card before the next street is out; `burnt_after`: that of the street after it,
+    too (13(70)(e)). `speaker`: whose turn was first in the last round of bets. `aside`: common cards that came too
+    early. `turned`: whose card was turned in the deal (13(70)(c)). `acted`: a bet was reported after the first bets.
     `unheard`: an action or a card was reported while the hand was suspended. `notes`: notes not yet published.
     `paid`, `back`, `pots`, `strengths`: at its end.
     """

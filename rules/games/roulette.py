@@ -7,7 +7,7 @@ null: the bets stand, the ball goes back into the last number's pocket and is la
 Readings, where the texts say nothing:
 
 - A spin that ended unseen is void, its bets come back, and those of a null spin before it too.
-- Bets that are opened while the ball runs are the next spin's where no wheel counts them: this one ended unseen.
+- Bets that are opened while the ball runs are the next spin's if no wheel counts the spins: this one ended unseen.
 - A second number disputes the result until it is paid (the first stands) or declared null; a new spin voids it. A null
   spin that was declared before the number and comes after it disputes it, too.
 - A ball that was put back by hand while it ran has no number until it is launched again. If the wheel stopped, the ball

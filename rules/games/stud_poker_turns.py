@@ -325,7 +325,7 @@ class StudPokerTurns(Game[Position]):
         return (turn.doubting("amounts") if differs else turn).end()
 
     def _ask(self, turn: Turn) -> Step:
-        """Ask which seats play of those whose ante may be missing; the published reason names the lowest of them."""
+        """Suspend until it is entered which of the `asked` seats play; the reason names the lowest of them."""
         reason = say("ante_missing", seat=min(turn.deal.asked))
         if turn.round_.suspended != reason:
             turn = turn.unsuspended()

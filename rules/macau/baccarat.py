@@ -42,7 +42,7 @@ Hands that are entered late may be meant for another coup:
 - A card entered by hand may still be reported: if the next coup begins with it, that coup is suspended, too (by chance
   2 of 100 for each such card).
 - Hands and a void that name their coup apply to it alone. A late event with its age is inserted at its time; without an
-  age it leaves a doubt, and a payment ends none.
+  age it leaves a doubt that no payment ends.
 
 Losses:
 

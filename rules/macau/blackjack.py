@@ -27,7 +27,7 @@ Readings:
 
 - 3, 5(1): with a known main bet those seats play that have one; without any, the seats opened.
 - 3, 5(1): a round whose seats are not known waits for `deal.corrected` that names all of them.
-- 5(1): the bank's first card ends the first pass; after the seats' second cards by option.
+- 5(1): the bank's first card ends the first pass, or by option follows the seats' second cards.
 - 5(1)(1): a card that came face up is void, the next one takes its place; the first one of the game counts by option.
 - 5(1)(2): a card without a decision, an unread card, or a loss after the bell suspends the round; it goes on when the
   deal is corrected, and is void when declared so, when bets are opened or, once cards are out, a new shoe starts.

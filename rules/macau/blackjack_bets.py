@@ -70,7 +70,7 @@ def on_pair(mine: Hands, two: str, *, any_third: bool) -> tuple[Won, ...]:
         thirds = third_cards(mine)
     elif any_third and len(mine[0].cards) > 2:
         thirds = mine[0].cards[2:3]
-    # Of several candidates the one that pays least counts; where a bet depends on it, a person was asked.
+    # Of several candidates the one that pays least counts; entered hands are refused where a bet depends on it.
     pays, item = min((sevens((mine[0].cards[0], two), third) for third in thirds), key=lambda found: found[1])
     if pays:
         found.append(("sevens", pays, (f"13(2)({1 if item < 3 else 2})", f"14(2)({item})")))
