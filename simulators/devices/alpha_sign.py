@@ -76,12 +76,12 @@ class Sign:
     }
     line: ClassVar[Mapping[str, Ailment]] = {
         "garbage": Ailment("noise before an answer", (), "none"),
-        "half_frame": Ailment("an answer cut in half; it is asked again", (), "none"),
+        "half_frame": Ailment("an answer cut in half; the host asks again", (), "none"),
         "repeated": Ailment("answers that come twice", (), "none"),
-        "silence": Ailment("nothing passes for 8 s; it is asked again for longer", (), "none"),
+        "silence": Ailment("nothing passes for 8 s; the host retries for longer", (), "none"),
         "slow_drip": Ailment("each byte of an answer comes late", (), "none"),
-        "wrong_baud": Ailment("6 s at a wrong speed; it is asked again for longer", (), "none"),
-        "unplugged": Ailment("the cable is pulled for 5 s; the sign shows on", ("device.offline",), "none"),
+        "wrong_baud": Ailment("6 s at a wrong speed; the host retries for longer", (), "none"),
+        "unplugged": Ailment("the cable is pulled for 5 s; the sign still shows its text", ("device.offline",), "none"),
     }
     routine: ClassVar[tuple[tuple[str, float], ...]] = ()
 
@@ -158,7 +158,7 @@ class Sign:
         return said
 
     def hear(self, data: bytes, now: float) -> bytes:
-        """Frames from the host; its answers take their time, so nothing comes at once."""
+        """Frames from the host. `wake` returns the answers later."""
         if now < max(self._off_until, self._blank_until):
             self._decoder = wire.Decoder()
             return b""

@@ -82,7 +82,7 @@ class Shoe(Cards):
             "the shoe stops in the middle of a card's line", ("card.unreadable", "shoe.unreadable"), "suspended"
         ),
         "missing_card": Ailment(
-            "a card leaves the shoe unseen: only the count of the coup can show it, in three of four",
+            "a card leaves the shoe unseen: only the count of the coup can show it, in three of four cases",
             (),
             "suspended",
         ),

@@ -59,7 +59,7 @@ _LINE = {
     "silence": Ailment("requests and answers are lost: they are repeated", (), "counts"),
     "slow_drip": Ailment("requests come late", (), "counts"),
     "wrong_baud": Ailment("requests and answers are lost in noise: they are repeated", (), "counts"),
-    "unplugged": Ailment("the terminals lose the broker; requests are repeated", (), "counts"),
+    "unplugged": Ailment("the broker is unreachable; requests are repeated", (), "counts"),
 }
 
 

@@ -42,13 +42,13 @@ _FAULTS = {
     "slow": Ailment("for 30 s it sends every message 1.2 s late", (), "counts"),
 }
 _LINE = {
-    "garbage": Ailment("one state is lost in noise: it is asked again", (), "counts"),
-    "half_frame": Ailment("one state is lost: it is asked again", (), "counts"),
+    "garbage": Ailment("one state is lost in noise: the host asks again", (), "counts"),
+    "half_frame": Ailment("one state is lost: the host asks again", (), "counts"),
     "repeated": Ailment("states are sent twice", (), "counts"),
     "silence": Ailment("the order is lost", ("billy.not_accepted",), "counts"),
     "slow_drip": Ailment("states come late", (), "counts"),
     "wrong_baud": Ailment("the order is lost in noise", ("billy.not_accepted",), "counts"),
-    "unplugged": Ailment("the order is lost; the broker is still there", ("billy.not_accepted",), "counts"),
+    "unplugged": Ailment("the order is lost; the broker is still reachable", ("billy.not_accepted",), "counts"),
 }
 
 
@@ -113,7 +113,7 @@ class Billy:
         return b""
 
     def acts(self) -> Mapping[str, Callable[[float], Any]]:
-        """The button on its side shakes by its own program."""
+        """The button on its side starts its own shaking program."""
         return {"press": self.press}
 
     def press(self, now: float) -> bool:

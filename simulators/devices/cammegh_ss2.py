@@ -148,9 +148,9 @@ class Wheel:
         ),
     }
     line: ClassVar[Mapping[str, Ailment]] = {
-        "garbage": Ailment("noise before a status line: the next one is half a second away", (), "counts"),
-        "half_frame": Ailment("half a status line is none: the next one is half a second away", (), "counts"),
-        "repeated": Ailment("a state sent twice is the same state", (), "counts"),
+        "garbage": Ailment("noise before a status line: the next one comes half a second later", (), "counts"),
+        "half_frame": Ailment("half a status line is lost: the next one comes half a second later", (), "counts"),
+        "repeated": Ailment("a state that comes twice counts once", (), "counts"),
         "silence": Ailment("no line for longer than the heartbeat; the spin goes on", ("device.offline",), "counts"),
         "slow_drip": Ailment("the lines come late, but whole", (), "counts"),
         "wrong_baud": Ailment(
@@ -247,7 +247,7 @@ class Wheel:
         return {"open_table": self.open_table, "close_table": self.close_table}
 
     def open_table(self, now: float) -> None:
-        """The operator's key at the wheel."""
+        """Open the table with the operator's key at the wheel."""
         self._open = True
         if self.state is State.TABLE_CLOSED and not self._flags:
             self._opened_at = now
@@ -259,7 +259,7 @@ class Wheel:
         return self.state is State.NO_MORE_BETS
 
     def close_table(self, now: float = 0.0) -> None:  # noqa: ARG002 - as every act
-        """The same key again."""
+        """Close the table with the operator's key."""
         self._open = False
         self._stop("closed")
 
@@ -453,7 +453,7 @@ class Wheel:
                 self._stop(what)
 
     def _takes(self, fault: str) -> bool:
-        """Whether this injected fault was waiting for this moment; it waits no more."""
+        """Whether this injected fault was pending; it is removed."""
         waits = fault in self._pending
         self._pending.discard(fault)
         return waits

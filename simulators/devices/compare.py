@@ -50,7 +50,7 @@ def compare(truths: Sequence[Truth], outcomes: Sequence[Outcome], *, cut_short: 
     that does less damage.
 
     Void results look alike: of alignments with the same damage the one that fits best in time is taken. A lost round
-    costs as much as an unseen void one; otherwise one would be taken for the other.
+    costs as much as an unseen void one; otherwise one would count as the other.
     """
     # best[j]: the alignment with the least damage of the truths so far and the first j outcomes.
     best = [_Alignment(Account())]

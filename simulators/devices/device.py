@@ -32,8 +32,8 @@ class Ailment(Struct, frozen=True):
 class Device(Protocol):
     """One simulated device.
 
-    A device that no table of simulators/tables has names in `stands_in` the kind of table, and the device there, in
-    whose place it is tested: `("bac", "shoe-1")`.
+    `stands_in`, for a device that no table of simulators/tables has: the kind of table in which it is tested and the
+    device there that it replaces: `("bac", "shoe-1")`.
     """
 
     name: ClassVar[str]

@@ -275,7 +275,7 @@ class BetSensors(ManyPlaces):
         self._show(now)
         if self._occasion("power_loss_locked"):
             self.power_cycle(now, lose_memory=False)
-        elif len(self._chips) < SEATS and self._occasion("late_chip"):  # a full table has no room for another
+        elif len(self._chips) < SEATS and self._occasion("late_chip"):  # a full table has no free seat
             self.place(next(seat for seat in range(SEATS, 0, -1) if seat not in self._chips), now)
         return locked
 
@@ -311,7 +311,7 @@ class BetSensors(ManyPlaces):
         self._show(now)
 
     def _occasion(self, *faults: str) -> str:
-        """The first of these injected faults that was waiting for this moment, else empty."""
+        """Remove and return the first of these injected faults that is pending, else empty."""
         found = next((fault for fault in self._awaited if fault in faults), "")
         if found:
             self._awaited.remove(found)

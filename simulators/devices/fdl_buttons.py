@@ -91,7 +91,7 @@ class ButtonCounter(FdlDevice):
         return self._heap, self._fragments
 
     def power_cycle(self, now: float, *, lose_memory: bool) -> None:
-        """It loses the covered heap, which is then counted by hand."""
+        """Its covered state is lost: the heap is then counted by hand."""
         self._covered = False
         super().power_cycle(now, lose_memory=lose_memory)
 
@@ -102,7 +102,7 @@ class ButtonCounter(FdlDevice):
         self._fail(code, severity, now)
 
     def _occasion(self, *faults: str) -> str:
-        """The first of these injected faults that was waiting for this moment, else empty."""
+        """Remove and return the first of these injected faults that is pending, else empty."""
         found = next((fault for fault in self._awaited if fault in faults), "")
         if found:
             self._awaited.remove(found)

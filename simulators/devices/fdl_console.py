@@ -128,7 +128,7 @@ class Console(FdlDevice):
     # ---- keys
 
     def press(self, key: str, now: float, reason: int = 0, named: str = "") -> None:
-        """Press one of KEYS. `reason` goes with "void", a round's id with it and with "paid". Raises ValueError."""
+        """Press one of KEYS. `reason`: of "void"; `named`: a round's id, of "void" and "paid". Raises ValueError."""
         happenings: dict[str, fdl.Happening] = {
             "bets_opened": fdl_console.BetsOpened(),
             "bell": fdl_console.BetsClosed(),
@@ -199,7 +199,7 @@ class Console(FdlDevice):
         self._pressed(fdl_console.BallReplaced(pocket), now)
 
     def win_jackpot(self, level: int, seat: int, now: float, *, amount: int = 0) -> None:
-        """A jackpot fell."""
+        """A jackpot is won."""
         self._pressed(fdl_console.JackpotWon(level, seat, amount), now)
 
     # ---- under the supervisor's key

@@ -88,7 +88,7 @@ class ContinuousShuffler(CardMachine):
         "wrong_back": Ailment(
             "a card of the next stack has another back", ("continuous.wrong_back",), "counts", person=True
         ),
-        "full": Ailment("the next stack is not taken in, it stays for the one after", ("continuous.full",), "counts"),
+        "full": Ailment("the next stack is taken in only with the one after it", ("continuous.full",), "counts"),
         "low": Ailment("fewer cards inside than must be", ("continuous.low", "lamps.lit"), "counts"),
         "one_packet": Ailment("loaded in one packet", ("continuous.loading",), "counts", person=True),
         "motor_fault": Ailment("the carousel stands still", ("continuous.motor",), "counts", person=True),
@@ -344,7 +344,7 @@ class ContinuousShuffler(CardMachine):
         self._plan(self._free_at, lambda at: self.record(happening, at))
 
     def _notice(self, now: float) -> None:
-        """It finds by the number of cards in its shoe that some left unseen."""
+        """The number of cards in its shoe shows that some left unseen."""
         unseen, self._unseen = self._unseen, 0
         for _ in range(unseen):
             self._fail(SENSOR, WARNING, now)
@@ -383,7 +383,7 @@ class ContinuousShuffler(CardMachine):
         self._show(now)
 
     def _started(self, now: float) -> None:
-        """It finds by the number of cards in its shoe which left while it was off."""
+        """The number of cards in its shoe shows how many left while it was off."""
         self._emptying = False
         self._free_at = now
         between, self._between = self._between, False

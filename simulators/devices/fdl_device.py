@@ -112,7 +112,7 @@ class FdlDevice:
         self._rng = rng
         self._serial = serial
         self.hurry = 1.0
-        """Its seconds in one of the host's: it reports ages in the host's seconds, as every device does."""
+        """Its seconds per second of the host: it reports ages in the host's seconds, as every device does."""
         self._epoch = rng.randint(1, fdl.MAX_COUNTER)
         self._ring: deque[_Kept] = deque(maxlen=RING)
         self._next = 1

@@ -156,7 +156,7 @@ class Lamps(ManyPlaces):
         return {}
 
     def power_cycle(self, now: float, *, lose_memory: bool) -> None:
-        """All lamps go dark; the device loses which were lit."""
+        """All lamps go dark; the order to light them is lost."""
         self._ordered = frozenset()
         super().power_cycle(now, lose_memory=lose_memory)
 

@@ -132,7 +132,7 @@ class CardMachine(FdlDevice):
         return not self.stops.isdisjoint(self._standing)
 
     def _occasion(self, *faults: str) -> str:
-        """The first of these injected faults that was waiting for this moment, else empty."""
+        """Remove and return the first of these injected faults that is pending, else empty."""
         for fault in self._awaited:
             if fault in faults:
                 self._awaited.remove(fault)

@@ -43,7 +43,7 @@ class HidShoe(Cards):
             "suspended",
         ),
         "missing_card": Ailment(
-            "a card leaves the shoe unseen: only the count of the coup can show it, in three of four",
+            "a card leaves the shoe unseen: only the count of the coup can show it, in three of four cases",
             (),
             "suspended",
         ),

@@ -33,7 +33,7 @@ _FAULTS = {
     "late_answer": Ailment("the next answer is sent once more, 12 s later", ("idp.late",), "counts"),
     "wrong_round": Ailment("the next result is sent for the round before", ("idp.late", "idp.timeout"), "counts"),
     "not_json": Ailment("the next answer is cut off", ("idp.unreadable", "idp.timeout"), "counts"),
-    "other_game": Ailment("the next answer is one of cards", ("idp.no_result",), "counts"),
+    "other_game": Ailment("the next answer has cards instead of dice", ("idp.no_result",), "counts"),
     "no_err": Ailment("the next answer leaves `err` out, as one version does where nothing is wrong", (), "counts"),
     "timeout": Ailment("the next request is not received", ("idp.timeout",), "counts"),
     "two_answers": Ailment(
@@ -96,7 +96,7 @@ class Recogniser:
     # ---- Device
 
     def due(self) -> float:
-        """The next answer."""
+        """When the next answer is sent."""
         return min((queue[0][0] for queue in (self._saying, self._later) if queue), default=NEVER)
 
     def wake(self, now: float) -> bytes:

@@ -144,8 +144,8 @@ class Machine:
         ),
     }
     line: ClassVar[Mapping[str, Ailment]] = {
-        "garbage": Ailment("noise before an answer: it is asked again", (), "none"),
-        "half_frame": Ailment("an answer cut in half: it is asked again", (), "none"),
+        "garbage": Ailment("noise before an answer: the host asks again", (), "none"),
+        "half_frame": Ailment("an answer cut in half: the host asks again", (), "none"),
         "repeated": Ailment("answers come twice: the second answers no poll", (), "none"),
         "silence": Ailment("nothing passes", ("device.offline",), "none"),
         "slow_drip": Ailment("answers drip: they come late and whole", (), "none"),
@@ -202,7 +202,7 @@ class Machine:
         self.real_time = False
         self.levels: dict[int, int] = {}
         self.truth: list[str] = []
-        self.others: defaultdict[int, tuple[int, int]] = defaultdict(lambda: (0, 0))  # coin in and games of other games
+        self.others: defaultdict[int, tuple[int, int]] = defaultdict(lambda: (0, 0))  # coin in and plays of other games
         self.meters = dict.fromkeys([name for names in METERS.values() for name in names], 0)
         self.meters |= dict.fromkeys([name for name, _ in BY_CODE.values()], 0)
         self.meters |= dict.fromkeys(("games_since_power_up", "games_since_door_closed"), 0)
@@ -414,7 +414,7 @@ class Machine:
                 self._tell(0x18, now)
             case "wrong_crc" | "deaf":
                 self._until[fault] = now + LONG
-            case "busy":  # longer than a host waits that asks every five seconds
+            case "busy":  # outlasts the wait of a host that polls every 5 s
                 self._until[fault] = now + BUSY
             case "loop_break":
                 self._until[fault] = now + BROKEN
