@@ -93,8 +93,8 @@ def test_targets_are_met_not_met_or_not_measured() -> None:
     assert found["edge: events/s of a core"] == (25_000, 25_000, True)
     assert found["rules: events/s of a core"] == (22_000, 20_000, False)
     assert found["memory of an edge with three devices, MiB"] == (33.0, 36.0, False)
-    assert found["wire to result beside a load of 8, p99, ms"] == (10.0, 6.5, True)
-    assert found["wire to result beside a load of 8, p99, times that of an idle machine"] == (3.0, 3.25, False)
+    assert found["wire to result under a load of 8, p99, ms"] == (10.0, 6.5, True)
+    assert found["wire to result under a load of 8, p99, times that of an idle machine"] == (3.0, 3.25, False)
     text = targets_markdown(report(burst))
     assert "| rules: events/s of a core | at least 22,000 | 20,000 | **not met** |" in text
     assert "| wire to event at 2/s, p50, times the durable C bridge | at most 1.4 | - | not measured |" in text

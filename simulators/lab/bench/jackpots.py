@@ -1,6 +1,6 @@
 """`feltd bench jackpots`: how many durable contributions the jackpots process takes, and how late a pool's level is.
 
-The process runs as in production, pinned to one core, beside a real mosquitto. Sixteen tables bet at a fixed pace, five
+The process runs as in production, pinned to one core, with a real mosquitto. Sixteen tables bet at a fixed pace, five
 bets a round: as devices report them (an event for each bet, a verdict for each round) or as the rules settle them (one
 verdict with five bets). Milliseconds are from the publication of a bet to the arrival of the first level that includes
 it, by the number of the pool's last entry. Two yardsticks are measured in the same turn: a message of the same
@@ -333,7 +333,7 @@ async def bench_jackpots(
     turns: int = TURNS,
     cases: tuple[tuple[str, int], ...] = CASES,
 ) -> JackpotsReport:
-    """Each case in turn, `turns` times over, so that the machine's noise meets all. Raises NothingCameError."""
+    """Each case in turn, `turns` times over, so that the machine's noise affects all. Raises NothingCameError."""
     rows: dict[tuple[str, int], list[JackpotRow]] = {}
     for number in range(1, turns + 1):
         for case in cases:

@@ -1,4 +1,4 @@
-"""A load beside a measurement: `python -m simulators.lab.bench.load cpu` computes, `... load disk FILE` syncs.
+"""A load during a measurement: `python -m simulators.lab.bench.load cpu` computes, `... load disk FILE` syncs.
 
 It ends with the process that started it, also if that is killed.
 """

@@ -75,7 +75,7 @@ CHIPS: Final = (1_000, 2_000, 5_000, 10_000, 50_000)
 
 
 class Mix(Struct, frozen=True):
-    """How a table is played: an endless game of whole rounds, given what is bet on each; so many chips on these bets.
+    """How a table is played. `game` yields whole rounds without end; its second argument lays `chips` of the `bets`.
 
     Without `chips` there are no bets. `laid_in_turn`: the players bet by their actions during the round.
     """
@@ -193,7 +193,7 @@ def _alternating_wheel(rng: Random, betting: Betting) -> Iterator[Round]:
 
 
 def _announced(rng: Random, betting: Betting) -> Iterator[Round]:
-    """Chips on the cloth, and beside them three announced bets."""
+    """Chips on the cloth, and three announced bets."""
     called = (("large_series", 9_000), ("neighbours:17-5", 5_000), ("orphans", 5_000))
     laid = tuple(WagerPlaced(seat, bet, amount) for seat, (bet, amount) in enumerate(called, 1))
 
@@ -291,7 +291,7 @@ def _machine(rng: Random, _: Betting) -> Iterator[Round]:
 
 
 def _macau_blackjack(rng: Random, betting: Betting) -> Iterator[Round]:
-    """Additional bets beside five of the seats."""
+    """Additional bets of five of the seats."""
     beside = ((1, "any_pair"), (2, "sevens"), (4, "over_13"), (5, "under_13"), (7, "any_pair:1"))
     return _blackjack(rng, betting, "macau.blackjack", beside, burnt=6)
 
@@ -308,7 +308,7 @@ def _blackjack(
     """Seven players. The ruleset names the hand whose card or decision it waits for; a shoe is shuffled when a quarter
     is left.
 
-    Chips are a bet on every seat, or none, and those `beside` them.
+    The bets are one on every seat and those of `beside`, or none at all.
     """
     ruleset = ruleset_of(name)
     seats = range(1, 8)

@@ -75,7 +75,7 @@ QUIET_S, EVENT_TIMEOUT_S = 0.3, 30.0
 ATTEMPTS = 3
 BURST = 20_000
 LOADS = 8
-"""Load processes beside the measurement: half of them compute, half of them sync."""
+"""Load processes during the measurement: half of them compute, half of them sync."""
 NICE = -5
 """The priority of edge, rules and broker in their systemd units."""
 BUSY_RATE = 100
@@ -124,7 +124,7 @@ class Grown(Struct, frozen=True):
 
 
 class Busy(Struct, frozen=True):
-    """Edge and rules beside other processes that compute and sync: `what` is event or result, times in ms.
+    """Edge and rules while other processes compute and sync: `what` is event or result, times in ms.
 
     `nice`: the priority of edge, rules and broker; 0 is that of all other processes.
     """
@@ -547,7 +547,7 @@ def bench(
             try:
                 loaded += busy(tool, seconds, nice)
             except PermissionError:
-                left_out.append(f"a load beside nice {nice}: only root may raise a priority")
+                left_out.append(f"a load at nice {nice}: only root may raise a priority")
     with tempfile.TemporaryDirectory(prefix="feltd-bench-") as directory:
         memory_bytes, share = asyncio.run(idle(Path(directory), 3 * seconds))
     return Report(
@@ -710,7 +710,7 @@ def markdown(report: Report) -> str:
                 f" | {grown.resident_mib:.1f} MiB |"
             )
     if report.busy:
-        lines += ["", "| beside a load | nice | idle p99 ms | p50 / p99 ms |", "|---|---|---|---|"]
+        lines += ["", "| under a load | nice | idle p99 ms | p50 / p99 ms |", "|---|---|---|---|"]
         for one in report.busy:
             name = f"wire to {one.what}, {one.rate}/s, {one.loads} processes"
             lines.append(f"| {name} | {one.nice} | {one.quiet_p99:.2f} | {one.p50:.2f} / {one.p99:.2f} |")

@@ -23,7 +23,7 @@ PER_CORE = {"edge": 25_000, "rules": 22_000}
 RESIDENT_MIB = 33.0
 START_MS = 150.0
 BUSY_P99_MS, BUSY_TIMES = 10.0, 3.0
-"""Beside other load: p99 in ms, and its multiple of the same run's p99 without load."""
+"""Under load: p99 in ms, and its multiple of the same run's p99 without load."""
 
 
 class Target(Struct, frozen=True):
@@ -56,7 +56,7 @@ def targets(report: Report) -> list[Target]:
     for busy in report.busy:
         if not busy.nice:
             continue
-        name = f"wire to {busy.what} beside a load of {busy.loads}, p99"
+        name = f"wire to {busy.what} under a load of {busy.loads}, p99"
         found.append(Target(f"{name}, ms", BUSY_P99_MS, busy.p99))
         found.append(Target(f"{name}, times that of an idle machine", BUSY_TIMES, _times(busy.p99, busy.quiet_p99)))
     return found
