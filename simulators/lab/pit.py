@@ -211,7 +211,7 @@ class Pit:
                 return Pty(self.directory / f"tty-{table}-{name}")
 
     def chance(self, what: str) -> random.Random:
-        """Random numbers from this pit's seed, for a use beside its tables."""
+        """Random numbers from this pit's seed, for uses outside its tables."""
         return random.Random(f"{self._seed} {what}")
 
     @property

@@ -119,7 +119,7 @@ class _Win(Struct):
 
 
 class _Round(Struct):
-    """The effects of a round on the pool: bets with their parts, the pool at the win, the amounts of its new beginning,
+    """The effects of a round on the pool: bets with their parts, the pool at the win, the amounts of its reset,
     the balances after the round, its `place` among all rounds; `settled`: people rejected a win of it.
     """
 
@@ -158,7 +158,7 @@ class _Oracle:
         self.since: dict[str, Fraction] = {}
         """The sum that the pool got or gave after the corrected round: it does not count for that round."""
         self.gone: dict[str, Fraction] = {}
-        """By account, the money that began the pool again after that round and was won by others since."""
+        """By account, the money that reset the pool after that round and that wins of other rounds took since."""
         self._move("house", "visible", Fraction(pool.seed))
 
     def of(self, account: str) -> Fraction:
@@ -309,7 +309,7 @@ class _Oracle:
         )
 
     def _limit_again(self, later: _Round, change: Mapping[str, Fraction], there: Fraction) -> None:
-        """Of the bets before the end of a later round the last ones are above the limit, and its own are the last."""
+        """Recompute the parts of a later round's bets above the limit: the last bets, of which its own are last."""
         back = self._spilled(later.after, change, there)
         own = sum((parts["overflow"] for _, parts in later.bets), Fraction(0))
         others = max(later.after["overflow"] - there - own, Fraction(0))
@@ -361,7 +361,7 @@ class _Oracle:
 
     def _prizes(self, rules: str, hands: Mapping[int, str]) -> list[tuple[str, tuple[int, ...]]]:
         """The prizes in the order of payment: Macau from the dealer's left, Angola the smallest first; the whole pool
-        comes behind the straight flushes.
+        comes after the straight flushes.
         """
         found: list[tuple[str, tuple[int, ...]]] = []
         for seat, name in sorted(hands.items()):
@@ -396,7 +396,7 @@ class _Oracle:
         return found
 
     def _take(self, wanted: int) -> int:
-        """The pool's part of a prize, without the money that others won since."""
+        """The pool's part of a prize, without the money that wins of other rounds took since."""
         due = min(wanted, max(int(self.held("visible")), 0))
         there = min(due, int(self._free("visible")))
         self._lend("visible", Fraction(due - there))
@@ -408,7 +408,7 @@ class _Oracle:
             self.since[account] += amount
 
     def _count_gone(self, account: str, amount: Fraction) -> None:
-        """Count money of the new beginning that others won as returned; a negative amount as given again."""
+        """Count reset money that wins of other rounds took as returned; a negative amount as given again."""
         self.gone[account] = self.gone.get(account, Fraction(0)) + amount
         self.since["visible"] += amount
         if account in IN_POOL:
@@ -475,7 +475,7 @@ class _Oracle:
         self._move("pending", "visible", set_aside - house)
 
     def undo_reset(self, known: _Round) -> None:
-        """Return exactly the money of the new beginning, the house's part first."""
+        """Return exactly the money of the reset, the house's part first."""
         there = self._free("visible")
         for account in ("house", "hidden", "overflow"):
             given = known.fresh.get(account, Fraction(0))

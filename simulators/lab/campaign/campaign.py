@@ -1,7 +1,7 @@
 """`feltd campaign`: fault injection into a whole simulated pit in virtual time, from a seed.
 
 A campaign is many short lives. In each, dealers play two or three games on simulated devices; drivers, edge, rules
-consumer and their journals are the real ones, with a standby of the rules beside them in every second life; broker,
+consumer and their journals are the real ones, with a standby of the rules in every second life; broker,
 cables, disks and clocks are models that fail. The seed of a life decides what fails in it, and how often. At the end
 all faults are repaired, and the judges check: every round dealt has one result, right or void for a stated reason; no
 durable row is missing; no message was duplicated; two consumers agree. The seed of a life replays it step by step.
@@ -73,8 +73,8 @@ LONGEST = 6 * 3600.0
 NEIGHBOUR_TIMEOUT_S = 5.0
 """Seconds until the broker has an event of a table while it refuses those of another one."""
 STORY = 60
-AHEAD = 32  # lives per process that may run before the oldest ends; with two, four processes idled a quarter
-INTERRUPTED = 130  # the exit code of what Ctrl-C ended, as shells have it
+AHEAD = 32  # lives per process that may run before the oldest ends; at 2, four processes were idle 25 %
+INTERRUPTED = 130  # the exit code after Ctrl-C, as in shells
 _WAY = (
     TextColumn("{task.description}"),
     BarColumn(),
@@ -675,8 +675,8 @@ class Life:
 def forgot(spins: Sequence[SpinTruth], unheard: Container[int], *, began_again: bool) -> int:
     """The number of spins with a number that no driver received before the wheel's counter restarted.
 
-    `unheard`: indexes of the spins that ended while no edge listened. Numbers that the counter skips between two
-    received spins prove so many of them; before the first received spin nothing is proven. The same number again is a
+    `unheard`: indexes of the spins that ended while no edge listened. Each number that the counter skips between
+    two received spins reveals one of them; before the first received spin none is revealed. The same number again is a
     repeated void spin, or proves that the counter restarted. `began_again`: the counter restarted after the last spin.
     """
     count = run = 0

@@ -47,7 +47,7 @@ class Ledger:
         self.rows: list[tuple[str, int, str, bytes]] = []
         self.taken: set[str] = set()
         self.wrong = ""
-        """The first broken promise, as a message."""
+        """The finding of a check, as a message."""
         self._known: list[str] = []
         self._acknowledged = 0
         self._held: Mapping[str, int] = {}
@@ -68,7 +68,7 @@ class Ledger:
     def reopened(self, journal: Journal) -> None:
         """Check that every acknowledged row is there; further rows were being written when the process died."""
         if journal.head < len(self.rows):
-            raise WrongError(f"{self.name}: {len(self.rows)} rows were promised, {journal.head} survived")
+            raise WrongError(f"{self.name}: {len(self.rows)} rows were acknowledged, {journal.head} survived")
 
     def cursor(self, n: int, held: Mapping[str, int] | None = None) -> None:
         """Check that the broker received all rows before the process' cursor, except those of suspended tables.

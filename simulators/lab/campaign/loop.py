@@ -251,7 +251,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """End all waiting tasks at the end of the world. Nothing is logged: closing a waiting coroutine is not a
         bug.
         """
-        asyncio._set_running_loop(self)  # ending coroutines ask for it
+        asyncio._set_running_loop(self)  # closed coroutines may call get_running_loop()
         try:
             with capture_logs():
                 for task in sorted({*self.graves, *asyncio.all_tasks(self)}, key=hash):
