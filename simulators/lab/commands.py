@@ -48,11 +48,11 @@ def bench(
     beside: Path | None,
     as_json: bool,
 ) -> None:
-    """How fast it is, measured beside yardsticks in the same run. Takes minutes.
+    """How fast it is, measured with yardsticks in the same run. Takes minutes.
 
     \b
     spine     needs mosquitto, gcc, libmosquitto-dev: latency, throughput, CPU,
-              memory and start, from outside, beside bridges in C, Python and
+              memory and start, from outside, with bridges in C, Python and
               Node.js
     decoders  each wire's decoder: valid, garbage, the worst found, bytes held
     tables    each kind of table, how many times real time; needs a broker
@@ -213,7 +213,7 @@ LISTEN = "mqtt: the URL of the edge's link: the device publishes on the topic he
 @click.option(
     "--listen", required=True, metavar="tty:PATH|tcp://HOST:PORT|mqtt://…", help=f"where it is plugged in; {LISTEN}"
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="the same seed does the same")
+@click.option("--seed", type=int, default=1, show_default=True, help="the same seed gives the same run")
 @click.option(
     "--speed", type=click.FloatRange(0.1, 1000), default=1.0, show_default=True, help="simulated seconds a second"
 )
@@ -243,7 +243,7 @@ def simulate(device: str, listen: str, seed: int, speed: float, manual: bool, co
     except BadUrl as error:
         raise BadInputError(f"--listen {error}; {LISTEN}") from error
     except FileExistsError as error:
-        text = "is there already, and no simulator left it; give a path that is free"
+        text = "exists, and is not the link of a simulator; give a path that is free"
         raise BadInputError(f"--listen {listen}: {text}") from error
     except OSError as error:
         said = (error.strerror or str(error)).partition(" (while ")[0]  # asyncio's addition repeats the message
@@ -253,8 +253,8 @@ def simulate(device: str, listen: str, seed: int, speed: float, manual: bool, co
 @click.command(epilog=examples("feltd demo", "feltd demo --headless --rounds 60"))
 @click.option("--headless", is_flag=True, help="no live view; ends by itself with a summary and an exit code")
 @click.option("--rounds", type=click.IntRange(1), help="stop after so many rounds, shared among the tables")
-@click.option("--seed", type=int, default=1, show_default=True, help="the same seed plays the same pit")
-@click.option("--speed", type=click.FloatRange(0.1, 50), help="seconds of play a second; headless default: all it can")
+@click.option("--seed", type=int, default=1, show_default=True, help="the same seed gives the same pit")
+@click.option("--speed", type=click.FloatRange(0.1, 50), help="seconds of play a second; headless default: unlimited")
 @click.option("--pit", type=click.Choice(["macau", "angola"]), default="macau", show_default=True, help="whose games")
 @click.option("--copies", type=click.IntRange(1, 20), default=1, show_default=True, help="tables of each game")
 @click.option("--embedded-broker", is_flag=True, help="use the built-in broker although mosquitto is installed")
@@ -308,7 +308,7 @@ def _kinds(_context: click.Context, _option: click.Parameter, typed: str | None)
 
 @click.command(epilog=examples("feltd campaign --rounds 1000 --seed 7"))
 @click.option("--rounds", type=click.IntRange(1), help="deal at least so many  [default: 1000; --real: any number]")
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="the same seed fails the same way")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="one seed gives the same faults")
 @click.option("--after", type=click.IntRange(0, 999_999), help="go on after so many lives of an interrupted campaign")
 @click.option("--replay", "life", type=click.IntRange(0), help="one life once more, by the seed that its failure names")
 @click.option("--jobs", type=click.IntRange(1, 256), help="processes to spread the lives over; default: all cores")

@@ -59,7 +59,7 @@ class Login(Struct, frozen=True):
 
     @property
     def code(self) -> str:
-        """One line with the second factor's code, which orders about money require: a demo has no telephone."""
+        """One line with the second factor's code, which orders about money require: no app shows it here."""
         now = datetime.now(UTC)
         left = 30 - int(now.timestamp()) % 30
         return f"code of the second factor: {code_at(self.secret, now)}, for {left} s" if self.secret else ""
@@ -326,7 +326,7 @@ class Screen:
         state = ""
         mark: Mark = "well"
         if not known:
-            mark, state = "not known", "edge, rules or broker away"
+            mark, state = "not known", "edge, rules or broker offline"
         elif alerts and alerts[0].severity == "error":
             mark, state = "fault", _short(alerts[0])
         elif offline:

@@ -70,7 +70,7 @@ class Pty:
         """Make the tty appear, in raw mode as for a serial port."""
         if self._ends is not None:
             return
-        # Only a link of an earlier simulator is replaced: never a file, a device or a foreign link.
+        # Replace only links to a pty and dangling links, as an earlier simulator leaves them: never a file or a device.
         if self.path.is_symlink() and (str(self.path.readlink()).startswith("/dev/pts/") or not self.path.exists()):
             self.path.unlink()
         master, slave = os.openpty()

@@ -101,7 +101,7 @@ def test_a_path_that_is_taken_is_refused_with_the_remedy(tmp_path: Path) -> None
     path.write_text("x", encoding="utf-8")
     result = run("simulate", "cammegh_ss2", "--listen", f"tty:{path}")
     assert result.exit_code == 2
-    said = f"Error: --listen tty:{path}: is there already, and no simulator left it; give a path that is free\n"
+    said = f"Error: --listen tty:{path}: exists, and is not the link of a simulator; give a path that is free\n"
     assert result.stderr == said
     assert path.read_text(encoding="utf-8") == "x"
 

@@ -1,6 +1,6 @@
 """`feltd demo --site`: a whole site on this machine, and at the end what each part of it holds.
 
-Beside the pit of the demo run three nodes of the backbone, PostgreSQL with the ledger, the forwarders, and a second
+The pit of the demo runs with three nodes of the backbone, PostgreSQL with the ledger, the forwarders, and a second
 computer with rules for the same tables. Each process is started again when it ends: kill any of them.
 """
 
@@ -56,7 +56,7 @@ OTHERS = "SELECT (SELECT count(*) FROM feltd.disagreements) + (SELECT count(*) F
 
 
 def missing() -> str:
-    """What a site needs and is not here, with the remedies; empty if it can run."""
+    """What is missing for a site, with the remedies; empty if it can run."""
     return "\n".join(filter(None, (no_nodes(), no_postgres())))
 
 

@@ -75,7 +75,7 @@ class Nodes:
         return self._folder / f"n{number}.conf"
 
     def start(self, number: int) -> None:
-        """Start a node, in a session of its own: Ctrl-C in the terminal is not for it."""
+        """Start a node, in a session of its own: Ctrl-C in the terminal does not reach it."""
         command = [*self._before, self._binary, "-c", str(self._file(number)), "-l", f"{self._folder}/n{number}.log"]
         self.running[number] = subprocess.Popen(command, start_new_session=True)  # noqa: S603 - ours
 
@@ -87,7 +87,7 @@ class Nodes:
         process.wait()
 
     def signal(self, what: signal.Signals) -> None:
-        """To all nodes: SIGSTOP is a network that is away."""
+        """Send a signal to all nodes; SIGSTOP simulates a lost network."""
         for process in self.running:
             assert process is not None
             process.send_signal(what)
@@ -97,11 +97,11 @@ class Nodes:
         shutil.rmtree(self._folder / f"s{number}")
 
     def until_well(self, *numbers: int) -> None:
-        """Until these nodes, or all, report that they are well."""
+        """Wait until these nodes, or all, report "ok" at /healthz."""
         until = time.monotonic() + WAIT_S
         for number in numbers or range(len(self.clients)):
             while not self._is_well(number):
-                assert time.monotonic() < until, f"node {number} is not well; see {self._folder}"
+                assert time.monotonic() < until, f"node {number} is not healthy; see {self._folder}"
                 time.sleep(0.1)
 
     def _is_well(self, number: int) -> bool:
