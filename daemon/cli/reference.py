@@ -114,7 +114,7 @@ def figures(ruleset: str | None, as_json: bool) -> None:
     from rules.figures import figures as of_game, figures_table, games
 
     if ruleset is not None and ruleset not in games():
-        raise BadInputError(f"no figures of {ruleset!r}; there are of: {', '.join(games())}")
+        raise BadInputError(f"no figures of {ruleset!r}; available: {', '.join(games())}")
     rows = {name: of_game(name) for name in ([ruleset] if ruleset else games())}
     if as_json:
         echo_json(rows)

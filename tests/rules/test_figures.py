@@ -129,7 +129,7 @@ def test_figures_of_given_options() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--option", "decks=7"], "name the ruleset"),
+        (["--option", "decks=7"], "name its ruleset"),
         (["macau.baccarat", "--option", "decks=7", "--write", "new"], "leave --write out"),
         (["macau.baccarat", "--option", "decks=3"], "decks: number 6..12"),
         (["macau.baccarat", "--option", "decks"], "write NAME=VALUE"),
@@ -145,7 +145,7 @@ def test_options_of_figures_that_cannot_be_are_refused(words: list[str], said: s
 def test_a_game_without_figures_is_refused(command_name: str) -> None:
     done = CliRunner().invoke(main, [command_name, "macau.mahjong"])
     assert done.exit_code == 2
-    assert "there are of: " in done.output
+    assert "available: " in done.output
     assert "macau.roulette" in done.output
 
 

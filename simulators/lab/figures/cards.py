@@ -274,7 +274,7 @@ def _blackjack(options: dict[str, Any], five_cards: bool, part: int, rounds: int
 
 
 def _soft_17(reading: str, part: int, rounds: int) -> Tally:
-    """Up to a soft 17 of the bank both rounds are the same; from there the other continues with cards of its own."""
+    """Up to a soft 17 of the bank both rounds are the same; from there each draws its own cards."""
     played = BlackjackPart(_table({}), five_cards=True, beside=_table({"soft_17": reading}))
     return played.play(Random(f"blackjack {SEED} {part}"), rounds)
 

@@ -28,11 +28,9 @@ def compute_figures(ruleset: str | None, as_json: bool, write: Path | None, opti
     With --option the figures are those of these options alone: `feltd compute-figures macau.baccarat --option decks=7`.
     """
     if ruleset is not None and ruleset not in GAMES:
-        raise BadInputError(f"no figures of {ruleset!r}; there are of: {', '.join(GAMES)}")
+        raise BadInputError(f"no figures of {ruleset!r}; available: {', '.join(GAMES)}")
     if options and (ruleset is None or write is not None):
-        raise BadInputError(
-            "--option: name the ruleset it is of, and leave --write out: it writes the published options"
-        )
+        raise BadInputError("--option: name its ruleset, and leave --write out, which writes the published options")
     variants = [Variant(option_pairs(options), None)] if options else None
     if write is not None:
         write_files(write, {})  # check the folder first: the computation may take an hour

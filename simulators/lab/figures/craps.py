@@ -73,7 +73,7 @@ def followed(results: Mapping[int, list[Result]], place: Place) -> Weight:
             for third, more in after.items():
                 theirs[third] = theirs.get(third, Fraction()) + chance * more
             rows[other] = theirs, their_wins + chance * wins, their_back + chance * back
-    raise AssertionError("never reached: the last place has nowhere to go")
+    raise AssertionError("never reached: the last place has no successor")
 
 
 def weigh(options: Mapping[str, str]) -> Weights:

@@ -115,7 +115,7 @@ def soft_17_simulated(default: Tally, beside: Tally) -> Weights:
     mean = Mean(edge.mean - less.mean, (edge.error**2 + less.error**2) ** 0.5)
     won = Fraction(default.won, default.rounds) + Fraction(beside.other_won, beside.rounds)
     how = (
-        f"{simulated(default, mean)}; as by default, and what {beside.rounds:,} rounds give when ended in both ways: "
+        f"{simulated(default, mean)}; default plus the difference of {beside.rounds:,} rounds ended in both ways: "
         f"{-less.mean * 100:+.4f} %, standard error {less.error * 100:.4f}"
     )
     return {"main": Weight(won, Fraction(mean.mean), how)}
