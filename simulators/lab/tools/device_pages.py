@@ -37,7 +37,7 @@ def _told(ailment: Ailment) -> str:
 def _simulator_section(name: str) -> list[str]:
     """Paragraphs on the simulated device of a driver, and on its other modes."""
     device = SIMULATORS[name]
-    said = ["## What its simulator can do wrong", SIMULATE % name, _table(ailments(device))]
+    said = ["## Simulated faults", SIMULATE % name, _table(ailments(device))]
     for mode, other in OTHER_MODES.items():
         if other.name == name:
             differ = {fault: one for fault, one in other.faults.items() if one != device.faults.get(fault)}

@@ -70,8 +70,8 @@ DOCUMENTS: dict[str, type[Any]] = {
 }
 """By the name of the message."""
 QUOTA = (
-    "at most 500 a request, at a limited rate and behind live ones. Requests are coalesced, and a row is published "
-    "again at most once a second; what did not come after 2 s is asked for again, and then ever more seldom"
+    "at most 500 a request, at a limited rate and after live ones. Requests are coalesced, and a row is published "
+    "again at most once a second; a reader requests missing rows again after 2 s, then at growing intervals"
 )
 PARAMETERS = {
     "site": "the casino",
@@ -82,7 +82,7 @@ PARAMETERS = {
     "command": "the command's name",
     "alert": "which alert",
     "pool": "the jackpot",
-    "entry": "what the entry did",
+    "entry": "the kind of entry",
     "order": "what a person orders",
     "terminal": "the betting terminal",
 }
@@ -170,7 +170,7 @@ def _channels() -> dict[str, tuple[str, str, list[str]]]:
         "deviceState": (f"{device}/state", "retained, a full snapshot", ["snapshot"]),
         "command": (
             f"{device}/cmd/{{command}}",
-            "an order for now: never retained, refused when it is too late or unsafe",
+            "a command; never retained, refused when it is too late or unsafe",
             [f"command.{name}" for name in COMMANDS],
         ),
         "commandReply": (f"{device}/cmd/{{command}}/result", "how a command ended", ["reply"]),
@@ -303,7 +303,7 @@ def _channel(path: str, text: str, messages: list[str]) -> dict[str, Any]:
 
 
 def _codes(prefix: str) -> dict[str, dict[str, Any]]:
-    """Each code of the reasons, or of an alert's `why` and `to_do` behind its code, with its English and its values."""
+    """Each code of the reasons, or of an alert's `why` and `to_do` after its code, with its English and its values."""
     known = {key.removeprefix(prefix): text for key, text in words.catalog("en").items() if key.startswith(prefix)}
     named = {code: [name for _, name, _, _ in string.Formatter().parse(text) if name] for code, text in known.items()}
     return {code: {"en": known[code], "values": named[code]} for code in sorted(known)}
