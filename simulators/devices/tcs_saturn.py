@@ -3,7 +3,7 @@
 It plays by itself, or launches on RC03 if it is `manual`; the number is shown for some seconds, then the counter
 advances. Rotor and ball reverse in each game, the ball against the rotor. `truth` holds what really happened to each
 spin. Its answers follow `layout`, of which only the position of the error flag is known; durations, the answer to RC03
-and the texts of that to SR3 are assumed, too.
+and the texts in that to SR3 are assumed, too.
 """
 
 import random

@@ -276,7 +276,7 @@ class CheminTable(ShoeTable):
         while len(wanted) < 5:
             wanted.add(rng.randint(1, SEATS))
         if not {self._banker, self._partner} <= wanted | {0}:
-            self._bank = self._banker = 0  # another has the bank, or half of it: the display gives it at the opening
+            self._bank = self._banker = 0  # banker or partner left: the display shows the new bank at the opening
         for seat in sorted(sitting ^ wanted):
             here = seat in wanted
             await self._until(
@@ -350,7 +350,7 @@ class CheminTable(ShoeTable):
             floor.press(self.console, "void", MISTAKE)
         counts = await settle(floor, self.console, self._rng, mine)
         if coup is None or coup.ended is None or not counts:
-            self._bank = self._banker = self._suivi = 0  # the display gives it at the next opening
+            self._bank = self._banker = self._suivi = 0  # the display shows it at the next opening
             return Truth({}, void=True) if coup is None or coup.ended is None else self._truth(coup, void=True)
         floor.press(self.console, "paid")
         truth = self._truth(coup, void=False)

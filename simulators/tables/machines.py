@@ -25,8 +25,9 @@ NAMES: Mapping[str, str] = {
 class GamingMachinePlace(Ruled):
     """An attendant opens and closes the machine; the truth is the advance of its own meters meanwhile.
 
-    Its coin in wraps around in the first period. Games that the display has not shown at the closing may be of either
-    period, and so may those of a period that midnight ended or a key closed unseen: the rules begin another.
+    Its coin in wraps around in the first period. Games that are not on the display at the closing may be of either
+    period. So may those of a period that ended at midnight, or by a key whose effect was not displayed: the rules begin
+    another one.
     """
 
     kind: ClassVar[str] = "mach"
@@ -89,8 +90,8 @@ class GamingMachinePlace(Ruled):
                 await floor.pace.sleep(8.0)
 
     async def _close(self, floor: Floor) -> list[Truth]:
-        """Close once the display shows the last game; that period, between those that midnight ended before it and
-        those after it: where the display does not show its end, another begins, and a further press ends it.
+        """Close once the display shows the last game. Returns the periods that ended at midnight before it, that
+        period, and later ones: where the display does not show its end, another begins, and a further press ends it.
 
         A machine that waits for approval is declared void.
         """

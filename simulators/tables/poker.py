@@ -315,7 +315,7 @@ class _PokerTable(Ruled, ABC):
         order = list(look.detail["players"])
         [mishap] = rng.choices(("", *MISHAPS), (1000 - sum(MISHAPS.values()), *MISHAPS.values()))
         self.mishaps[mishap] += 1
-        stacks = {seat: self._chips.get(seat, 0) for seat in order}  # none of a player whose leaving was lost
+        stacks = {seat: self._chips.get(seat, 0) for seat in order}  # 0 for one who left but is displayed
         hand = _Hand(order, stacks, look.round, mishap, laid=dict.fromkeys(order, 0))
         if look.detail["stacks"] != {f"seat_{seat}": chips for seat, chips in hand.chips.items()}:
             raise GivenUpError
@@ -565,7 +565,7 @@ class _PokerTable(Ruled, ABC):
             if look.round == hand.mine and look.phase == "showdown" and seat in hand.live():
                 if self.reads and seat not in tried:
                     self._act(floor, seat, "show")
-                else:  # its cards are not known where one of the deal could not be read
+                else:  # not all cards of this hand were read: enter them
                     self._correct(floor, hand, {f"seat_{seat}": hand.own[seat]})
                 tried.add(seat)
                 floor.stir("console-1")

@@ -189,7 +189,7 @@ class FrenchRouletteTable(_Hourly, Ruled):
                 await self._number(floor, mine)
 
     async def _launch(self, floor: Floor) -> str:
-        """The ball runs against the wheel, entered until the display shows it; the round."""
+        """Launch the ball against the wheel and enter it until the display shows it; returns the round."""
         for _ in range(TRIES):
             await floor.ready()
             self.console.launch_ball(*self._turns, floor.pace.now())

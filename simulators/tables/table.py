@@ -1,7 +1,7 @@
 """Simulated tables: dealers who play with simulated devices, and the true outcomes.
 
 A dealer knows the game independently of the rulesets: `truth` holds what each round really was, to compare with the
-published results. Nothing is faster than hands. A dealer follows the table's display, as the procedure of a house
+published results. No act is faster than by hand. A dealer follows the table's display, as the procedure of a house
 requires: while it is dark the dealer stops, and if it differs from the table the dealer enters a correction or declares
 the round void.
 """
