@@ -105,7 +105,7 @@ def _tls(settings: Mqtt) -> ssl.SSLContext | None:
         if settings.certificate:
             context.load_cert_chain(settings.certificate, settings.key, password=_no_password)
     except ssl.SSLError as error:
-        raise UnreadableFile(f"{', '.join(files)}: no certificate as PEM, or the key of another, or locked") from error
+        raise UnreadableFile(f"{', '.join(files)}: no PEM certificate, or a wrong or encrypted key") from error
     except OSError as error:
         raise UnreadableFile(f"{error.filename}: {error.strerror}") from error
     return context
@@ -166,7 +166,7 @@ async def stay_connected(
             if session.cancel():
                 await asyncio.wait([session])
         if loop.time() - served < LOST_AT_ONCE_S:
-            trial_s = TRIAL_S  # it refused us or disconnected at once: the next session counts as good after it
+            trial_s = TRIAL_S  # the session was lost at once: the next one counts as good after TRIAL_S
         elif served > NEVER:
             delay_s = FIRST_DELAY_S
         if not lost:

@@ -77,7 +77,7 @@ class Stream(Generic[T]):
         return [item, *self._following()]
 
     def skip(self, to: int) -> list[T]:
-        """Continue from `to`, before or behind the expected seq: the events that wait from there on, in order."""
+        """Continue from `to`, before or after the expected seq: the events that wait from there on, in order."""
         if to < self.expected:
             self._early.clear()  # they belong to the old count
         self._early = {seq: item for seq, item in self._early.items() if seq >= to}
@@ -103,7 +103,7 @@ class Stream(Generic[T]):
 
     def to_ask(self, now: float) -> tuple[int, int] | None:
         """The part of the gap to request at `now`: at once, and again while it stays."""
-        if not self._early:  # nearly always, for each table and batch of messages
+        if not self._early:  # the usual case: called for each table and batch of messages
             self._again = None
             return None
         first, last = self.expected, min(self._early) - 1

@@ -1,4 +1,4 @@
-"""Answers replay requests beside live traffic: edges replay events, rules verdicts, jackpots the entries of pools.
+"""Answers replay requests during live traffic: edges replay events, rules verdicts, jackpots the entries of pools.
 
 Every client with a password may request replays, so the number of requests must not delay live traffic:
 
@@ -235,7 +235,7 @@ class ReplayService:
     # ---- requests
 
     async def listen(self, settings: Mqtt, identifier: str, connecting: Connect | None) -> None:
-        """Receive requests until cancelled, on a second connection beside that of `identifier`."""
+        """Receive requests until cancelled, on a second connection, `<identifier>-replay`."""
         if not self._topics:
             return
         self._subscribed.clear()

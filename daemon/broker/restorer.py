@@ -109,7 +109,7 @@ class Restorer:
             case ["edge", self._own, _]:
                 pass
             case ["edge", name, "availability"] if message.payload != b"online":
-                if name in self._online:  # it may have retained an older state than this one
+                if name in self._online:  # the states that it retained may be older than ours
                     root = message.topic.partition("/edge/")[0]
                     below = (f"{root}/table/{table}/" for table in self._tables.get(name, ()))
                     self._retained.again(*(one + leaf for one in below for leaf in ("round/", "alert/round-suspended")))

@@ -43,7 +43,7 @@ class Retained:
         self._sent: dict[str, deque[int]] = {}
         self._changed = asyncio.Event()
         self.is_muted: Callable[[str], bool] = lambda _topic: False
-        """Topics that another process retains now: they are sent by `again` when this one does."""
+        """Whether another process retains a topic now; `again` publishes it when this one takes over."""
 
     def put(self, topic: str, value: bytes | Callable[[], Any]) -> None:
         """Set the value of `topic`; empty bytes clear it."""

@@ -32,9 +32,9 @@ WINDOW = 64
 RECEIVE_WINDOW = 2_000
 """QoS 1 messages that the broker may have delivered and we have not acknowledged (MQTT 5: Receive Maximum)."""
 MAX_WAITING = 20_000
-"""The most received messages that wait here. The broker stops sending QoS 1 earlier; the oldest are dropped."""
+"""Received messages that wait here, at most. The broker stops sending QoS 1 earlier; the oldest are dropped."""
 MAX_WAITING_BYTES = 64 * 1024 * 1024
-"""The most bytes of received messages that wait here."""
+"""Bytes of received messages that wait here, at most."""
 LAST_WORD_TIMEOUT_S = 1.0
 # What msgspec raises for bytes of a peer that it cannot decode.
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -351,7 +351,7 @@ async def publish_last(session: Session, topic: str, payload: bytes) -> None:
 async def publish_offline_on_exit(session: Session, topic: str, payload: bytes) -> AsyncIterator[None]:
     """Leave `payload` at the end, and raise the body's error even if the broker is lost just then.
 
-    Otherwise a full disk could be taken for a lost broker, and the process would go on with rows that it never wrote.
+    Otherwise BrokerLost could hide a full disk, and the process would go on with rows that it never wrote.
     """
     try:
         yield

@@ -223,7 +223,7 @@ def _certificate(name: str, path: str) -> Certificate:
     except OSError as error:
         return Certificate(name, path, error=error.strerror or str(error))
     except ValueError:
-        return Certificate(name, path, error="no certificate as PEM")
+        return Certificate(name, path, error="no PEM certificate")
     return Certificate(name, path, min(one.not_valid_after_utc for one in found))
 
 

@@ -148,11 +148,11 @@ async def test_a_file_that_is_of_no_use_is_named(tmp_path: Path, ours: Authority
             {"ca_file": str(ours.path), "certificate": str(certificate), "key": "/nowhere/key"},
             "/nowhere/key: No such file or directory",
         ),
-        "no certificate": ({"ca_file": str(empty)}, f"{empty}: no certificate as PEM"),
-        "no text": ({"ca_file": str(binary)}, f"{binary}: no certificate as PEM"),
+        "no certificate": ({"ca_file": str(empty)}, f"{empty}: no PEM certificate"),
+        "no text": ({"ca_file": str(binary)}, f"{binary}: no PEM certificate"),
         "another's key": (
             {"ca_file": str(ours.path), "certificate": str(certificate), "key": str(key)},
-            f"{ours.path}, {certificate}, {key}: no certificate as PEM, or the key of another",
+            f"{ours.path}, {certificate}, {key}: no PEM certificate, or a wrong or encrypted key",
         ),
     }
     settings, said = given[what]

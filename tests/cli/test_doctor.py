@@ -118,7 +118,7 @@ def test_a_certificate_warns_thirty_days_before_its_end(days: int, state: State)
 def test_other_findings_have_their_states_and_remedies() -> None:
     found = judged(
         brokers=(Broker("edge", "127.0.0.1:1883"), Broker("rules", "127.0.0.1:1883", "Not authorized")),
-        certificates=(Certificate("mqtt.ca_file", "/c", error="no certificate as PEM"),),
+        certificates=(Certificate("mqtt.ca_file", "/c", error="no PEM certificate"),),
         ends=(
             End("edge", "/j", rows=7, signed=True, verified=NOW - timedelta(days=7)),
             End("rules", "/j", rows=7, verified=NOW - timedelta(days=9)),
