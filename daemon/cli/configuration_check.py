@@ -384,7 +384,7 @@ def _notes(config: Config) -> list[str]:
             )
         if broker.ca_file and not broker.certificate and not is_loopback(broker.host):
             found.append(
-                f"{name}: passwords alone prove the users to a broker elsewhere; `feltd pki` makes certificates"
+                f"{name}: passwords alone authenticate users at a remote broker; `feltd pki` makes certificates"
             )
         if broker.ca_file and broker.port == PLAIN_PORT:
             found.append(f"{name}: TLS at port {PLAIN_PORT}, which brokers usually serve without TLS; 8883?")

@@ -140,9 +140,9 @@ class Keeping(Struct, frozen=True, kw_only=True):
     """`[journal]`: how the journals of edge, rules, console and jackpots are signed and kept, each by itself.
 
     `key` is a PEM file for its owner only; empty: nothing is signed. Processes with a user each have a key each, as
-    `journal_key` in their own section. Signed is every `sign_rows` rows, after
-    `sign_seconds`, and at the end. A file of `file_mb` is closed and the next begun. Closed files are kept `keep_days`
-    and longer while there is room: all together take no more than `limit_mb`.
+    `journal_key` in their own section. Signatures are written every `sign_rows` rows, after `sign_seconds`, and at the
+    end. A file of `file_mb` is closed and the next begun. Closed files are kept `keep_days` and longer while there is
+    room: all together take no more than `limit_mb`.
     """
 
     key: str = ""
@@ -573,7 +573,7 @@ def _line_of(text: str, error: Exception) -> int:
 CREDSTORE = "/etc/credstore"
 _CREDENTIAL = re.compile(r"credential:([A-Za-z0-9_][A-Za-z0-9._-]*)")
 _HIDDEN = {"digest"}
-# What SQLite's log takes beside each journal, from its first start on: daemon/journal/store.py makes it that large.
+# Size of SQLite's log beside each journal, from its first start on: daemon/journal/store.py makes it that large.
 _LOG_MB = 17
 FILES = (
     ("edge", "journal"),
@@ -671,7 +671,7 @@ def _check_journal_and_names(config: Config, lines: Lines, out: list[Mistake]) -
     for part in users:  # edge, rules and jackpots have a user name
         if part.password_file and not part.username:
             name = type(part).__name__.lower()
-            text = f"{name}.password_file needs a username beside it"
+            text = f"{name}.password_file needs a username, too"
             out.append(Mistake(lines.of((name, "password_file")), text))
     if config.edge.name == config.rules.name:
         text = f"edge.name {config.edge.name!r} is that of the rules, too; give one of them another"
@@ -732,7 +732,10 @@ def _check_console(config: Config, lines: Lines, out: list[Mistake]) -> None:
     if bool(config.console.certificate) != bool(config.console.key):
         out.append(Mistake(lines.of(("console",)), "console.certificate and console.key: one without the other"))
     if not _is_host(config.console.listen):
-        text = f"{config.console.listen!r} is no address and no name of a computer; write 127.0.0.1, or one of its own"
+        text = (
+            f"{config.console.listen!r} is no address and no name of a computer;"
+            " write 127.0.0.1 or an address of this computer"
+        )
         out.append(Mistake(lines.of(("console", "listen")), f"console.listen: {text}"))
     elif not (config.console.certificate or config.console.insecure or is_loopback(config.console.listen)):
         text = (

@@ -257,7 +257,7 @@ class Host:
         raise NoAnswer
 
     async def opened(self, last: int | None = None) -> fdl.Identity:
-        """Open the session behind all events, or behind `last`."""
+        """Open the session after all events, or after `last`."""
         known = self.identity or await self.hello(0, 0)
         for _ in range(10):
             where = known.next - 1 if last is None else last

@@ -78,7 +78,7 @@ async def _frames(host: Host) -> None:
         right, right_seq = host.frame(hello)
         await host.send(data + right)
         after = await host.until(identity_of(right_seq), start)
-        host.judge(rule, after is not None, "the right frame behind it was not answered")
+        host.judge(rule, after is not None, "the right frame after it was not answered")
         wrong = any(identity_of(seq)(one) for one in host.received[start:])
         host.judge(rule, not wrong, f"answered: {data[:24].hex(' ')}")
 
@@ -119,7 +119,7 @@ def _stuffed(body: bytes) -> bytes:
 
 
 def _overreaching(frame: bytes) -> bytes:
-    """The same frame with a last COBS piece that claims to be longer than it is."""
+    """The same frame with too large a length in its last COBS piece."""
     at, last = 1, 1
     while frame[at]:
         last, at = at, at + frame[at]
@@ -155,7 +155,7 @@ async def _hellos(host: Host) -> None:
 
 
 async def _one_event(host: Host) -> None:
-    """One event, not acknowledged: its repetition, its age, and what must not move it."""
+    """One event, not acknowledged: its repetition, its age, and the ACKs and NAKs to ignore."""
     await host.opened()
     await host.drain()
     start = len(host.received)

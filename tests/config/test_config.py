@@ -184,7 +184,7 @@ WRONG: dict[str, tuple[str, str, str, int]] = {
     "password of nobody": (
         changed("[edge]", '[console]\npassword_file = "/x"\n[edge]'),
         "password_file",
-        "console.password_file needs a username beside it",
+        "console.password_file needs a username, too",
         1,
     ),
     "a list of no tables": ("table = [1]\n" + changed("", "").split("[[table]]")[0], "table = ", "must be a table", 1),
@@ -754,7 +754,7 @@ MUTUAL = 'host = "10.0.0.5"\nport = PORT\nca_file = "{there}"\ncertificate = "{t
             'host = "pit.lisboa.example"\ninsecure = true',
             ["[mqtt]: the broker is on another computer: passwords and messages"],
         ),
-        ('host = "10.0.0.5"\nport = 8883\nca_file = "{there}"', ["[mqtt]: passwords alone prove the users"]),
+        ('host = "10.0.0.5"\nport = 8883\nca_file = "{there}"', ["[mqtt]: passwords alone authenticate users"]),
         (MUTUAL.replace("PORT", "8883"), []),
         (MUTUAL.replace("PORT", "1883"), ["[mqtt]: TLS at port 1883"]),
         ('port = 8883\nca_file = "{there}.crt"', ["mqtt.ca_file: {there}.crt is not there"]),
@@ -772,7 +772,7 @@ MUTUAL = 'host = "10.0.0.5"\nport = PORT\nca_file = "{there}"\ncertificate = "{t
         (SPEAKS.replace("HERE", "127.0.0.1").replace("MORE", ""), []),
         (
             SPEAKS.replace("HERE", "10.0.0.2:8883").replace("MORE", "&ca_file={there}"),
-            ["cus-1/camera: passwords alone prove the users"],
+            ["cus-1/camera: passwords alone authenticate users"],
         ),
     ],
 )
@@ -831,7 +831,7 @@ def test_a_wrong_driver_link_or_game_is_named_with_its_line(
     ("url", "said"),
     [
         ("ftp://x", "its url must begin with http:// or https://"),
-        ("https://u:p@x/", "no user or password belongs into its url"),
+        ("https://u:p@x/", "no user or password belongs in its url"),
         ("http://[", "its url is invalid"),
         ("http://x/ y", "must be written in ASCII"),
     ],

@@ -342,9 +342,10 @@ class Incidents:
         return one
 
     def closable(self, one: Incident) -> bool:
-        """Whether it may be closed: the broker is connected and complete and has no alert for it, nor has the console.
+        """Whether it may be closed by hand.
 
-        The console's own incident of a removed edge may be closed, that of a table may not.
+        An incident from the broker may, when the broker has been connected long enough and has no alert for it. The
+        console's own incident of a removed edge may, that of a table may not.
         """
         if one.heard == "broker":
             return self._processes.settled and one.key not in self._said

@@ -86,8 +86,8 @@ def units_of(
 ) -> list[Unit]:
     """The units of the present devices: a device with another serial number is another unit.
 
-    `devices`: present kind, model and serial number. `seen`: since when each is known; one that was not watched yet is
-    known at the end. `lives`: the times from which each serial number was known. Only the last unit of a place has the
+    `devices`: present kind, model and serial number. `seen`: since when each is known; a device without an entry, from
+    `until` on. `lives`: the times from which each serial number was known. Only the last unit of a place has the
     model that its device reports now.
     """
     found: list[Unit] = []

@@ -124,7 +124,7 @@ def host_of(number: int, text: str) -> str:
     if url.scheme not in ("http", "https") or not host:
         raise BadWebhook(f"console.webhook {number}: its url must begin with http:// or https:// and name a host")
     if url.username is not None:
-        raise BadWebhook(f"console.webhook {number}: no user or password belongs into its url; use secret_file")
+        raise BadWebhook(f"console.webhook {number}: no user or password belongs in its url; use secret_file")
     target = (url.path or "/") + (f"?{url.query}" if url.query else "")
     if not (target + host).isascii() or not (target + host).isprintable() or " " in target:
         raise BadWebhook(f"console.webhook {number}: its url must be written in ASCII, with %XX for the rest")
@@ -235,8 +235,8 @@ class Webhooks:
     def follow(self, incident: Incident, *, hidden: bool, settled: bool, ahead: Collection[str], now: datetime) -> None:
         """Report each state once, and again when the incident becomes worse, or another code as grave.
 
-        A hidden incident is not opened at a receiver, nor one that comes after another of its table that the receiver
-        gets. An incident opened there is also closed there.
+        Not opened at a receiver: a hidden incident, and one ranked after another of its table that the receiver gets.
+        An incident opened there is also closed there.
         """
         for hook in self._hooks:
             notified = hook.notified.get(incident.n)

@@ -182,7 +182,7 @@ class Access:
         self._codes = Throttle(now)
         self._now = now
         self._proven: OrderedDict[str, datetime] = OrderedDict()
-        """By session, the time until which a code proves its person."""
+        """By session, the time until which its last code counts."""
         self.secure = bool(config.certificate) or config.url.lower().startswith("https:")
         # With the prefix __Host- no other host or path can set the cookie, and it is sent only over TLS.
         self.cookie = "__Host-feltd" if self.secure else "feltd"
@@ -195,7 +195,7 @@ class Access:
             logs.get().warning("console.no_administrator", text="nobody manages the users", remedy=remedy)
         self._pool = ThreadPoolExecutor(_HASHING, "password")
         self._waiting = 0
-        # The hash of no password: an unknown name takes as long as a known one.
+        # Random bytes for a hash: checking an unknown name takes as long as a known one.
         self._nobody = Hashed(2**15, 8, 1, secrets.token_bytes(16), secrets.token_bytes(32))
 
     def close(self) -> None:

@@ -62,7 +62,7 @@ Right: TypeAlias = Literal[
     "export",
     "actions",  # who did what
     "books",  # pools of jackpots and their books
-    "floor",  # what the tables bring: rounds an hour, turnover, win
+    "floor",  # figures of the tables: rounds an hour, turnover, win
     "sheet",  # the sheet of a table: its sign and its counts
     "open",  # open and close a table, change its limits
     "count",  # enter chips and money of a table

@@ -139,7 +139,7 @@ def keys_of(ruleset: str) -> tuple[str, ...]:
 
 
 def group_of(key: Key, ruleset: str) -> Group:
-    """The place of a key: `card_exposed` is rare at blackjack, but stud poker enters the dealer's open card by it."""
+    """A key's place: `card_exposed` is rare at blackjack and poker; at stud poker it enters the dealer's open card."""
     return "rare" if key.name == "card_exposed" and family_of(ruleset) in ("blackjack", "poker") else key.group
 
 
