@@ -89,7 +89,7 @@ class _Site(Struct):
     edges: dict[str, _Edge]
     rules: dict[str, _Rules]
     consoles: dict[str, bool]
-    """The users of consoles, and whether each may order about jackpots: the console's own user may, [mqtt]'s may
+    """The users of consoles, and whether each may send jackpot orders: the console's own user may, [mqtt]'s may
     not.
     """
     maintenance: dict[str, None]
@@ -130,7 +130,7 @@ def _site(configs: Sequence[tuple[Path, Config]]) -> _Site:
     mistakes: list[str] = []
     for path, config in configs:
         if config.site.name != site.name:
-            text = f"is site {config.site.name!r}, {configs[0][0]} is {site.name!r}; one list is of one site"
+            text = f"site {config.site.name!r}, but {site.name!r} in {configs[0][0]}; a list is for one site"
             mistakes.append(f"{path}:{line_of(path, ('site', 'name'))}: {text}")
             continue
         common = config.mqtt.username

@@ -2,7 +2,7 @@
 
 The topics of a bridge are those of the computer's own tables: events, states and results go out, orders and requests
 for a replay come in. A table that feeds a pool here and has neither devices nor rules here is one of another computer:
-what the pool reads of it comes in. No topic goes both ways, so no message can circle. The user of a bridge is
+its topics for the pool come in. No topic goes both ways, so no message can circle. The user of a bridge is
 `<edge>-bridge`; the access list of the site's broker grants it the same topics (`feltd acl --bridged`).
 """
 

@@ -193,7 +193,7 @@ class Changes:
         lines = [line for line in installed.splitlines() if line and not line.startswith("#")]
         if not installed.startswith(old) and lines:
             raise CannotChange(
-                f"{granted.INSTALLED} is not the list of this configuration alone: it has another computer's, or is"
+                f"{granted.INSTALLED} is not the list of this configuration alone: it is of several computers, or"
                 " of an earlier version; edit the configuration by hand, and install the list that `feltd acl` prints"
             )
         own = installed.removeprefix(old) if lines else ""  # users that the site added at the end
@@ -201,7 +201,7 @@ class Changes:
         return (installed, new + own, new + between + own) if new != old or not lines else None
 
     def _broker(self, lists: tuple[str, str, str], files: list[_File]) -> tuple[str, list[str]]:
-        """Add list and users of the broker to `files`. Returns the list for the time between, and the new users."""
+        """Add list and users of the broker to `files`. Returns the list with old and new grants, and the new users."""
         installed, new, both = lists
         files.append(_File(str(granted.INSTALLED), installed, new, 0o644))
         if not PASSWORDS.exists():
@@ -260,7 +260,7 @@ class Changes:
         text = self._path.read_text(encoding="utf-8")
         versions = self.versions()
         if not versions or self.text_of(versions[-1].number) != text:
-            self._note(text, "", "found as it was; edited by hand, or the first one")
+            self._note(text, "", "edited by hand, or the first version")
 
     def _note(self, text: str, who: str, why: str) -> Version:
         versions = self.versions()

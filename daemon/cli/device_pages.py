@@ -30,7 +30,7 @@ EDGE_FAULTS = (
     ),
     Fault(
         "device.refused",
-        "the device, or its port, refuses to work with us; the text gives the reason",
+        "the driver cannot work with the device or its port; the text gives the reason",
         "mend the reported cause; it is tried again every 30 s",
         "by a person",
         "as device.offline",

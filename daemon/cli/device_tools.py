@@ -1,4 +1,4 @@
-"""Work beside a running site: record a device, send a command."""
+"""Tools for a running site: record a device, send a command."""
 
 import asyncio
 import contextlib

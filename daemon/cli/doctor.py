@@ -239,7 +239,7 @@ def _disk(disk: Disk, limit_mb: int, file_mb: int) -> list[Line]:
         space = Line(check, State.OK, room)
     sync = f"fdatasync takes {disk.sync_ms:.1f} ms (median)"
     if disk.sync_ms >= TOO_SLOW_SYNC_MS:
-        speed = Line(check, State.PROBLEM, sync, "every event waits for one: replace the disk, or end what else writes")
+        speed = Line(check, State.PROBLEM, sync, "every event waits for one: replace the disk, or stop other writers")
     elif disk.sync_ms >= SLOW_SYNC_MS:
         speed = Line(check, State.WARNING, sync, "every event waits for one: an SSD with a power-safe cache is faster")
     else:
@@ -272,7 +272,7 @@ def _file(file: File) -> Line:
 def _broker(broker: Broker) -> Line:
     check = f"broker as {broker.part}"
     if broker.encrypted:
-        text = f"not tried: {broker.encrypted} opens for its service alone"
+        text = f"not tried: {broker.encrypted} is decrypted for its service alone"
         return Line(check, State.WARNING, text, f"journalctl -u feltd-{broker.part}: broker.connected or broker.lost")
     if broker.unreadable:
         remedy = "run as root; if it is not there: dpkg-reconfigure feltd makes passwords that are missing"

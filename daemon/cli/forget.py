@@ -28,8 +28,8 @@ async def forget(config: Config, name: str, *, although_online: bool = False) ->
 
     The user is that of [maintenance], who may clear topics of others; without one, first the edge's and then the
     rules', since each may write what the other may not. Other processes repeat their topics of the same tables when the
-    availability is cleared, which is last. `although_online`: a broker that was killed together with an edge still has
-    it as online. Raises StillThere, BrokerLost, TimeoutError.
+    availability is cleared, which is last. `although_online`: a broker killed together with an edge still retains it
+    as online. Raises StillThere, BrokerLost, TimeoutError.
     """
     own = edge_topic(config.site.name, name, "")
     cleared: dict[str, None] = {}
@@ -42,7 +42,7 @@ async def forget(config: Config, name: str, *, although_online: bool = False) ->
             if not although_online and any(there.get(f"{own}availability") == b"online" for _, there in standing):
                 raise StillThere(
                     f"{name} is online: stop it, and see that nothing starts it again. "
-                    "If it is not there, and only the broker has it as online: --although-online"
+                    "If it does not run, but the broker retains it as online: --although-online"
                 )
             for session, there in standing:
                 cleared |= dict.fromkeys(await _clear(session, config.site.name, name, leaf, there))

@@ -71,7 +71,7 @@ def jackpots(config_path: Path) -> None:
 @AS_JSON
 @click.option("--csv", "as_csv", is_flag=True, help="the entries of one pool for a spreadsheet, with --from and --to")
 @click.option("--from", "since", callback=time_option, metavar="TIME", help="UTC unless a zone is written")
-@click.option("--to", "until", callback=time_option, metavar="TIME", help="up to before this")
+@click.option("--to", "until", callback=time_option, metavar="TIME", help="before this time")
 @click.option("--bridge", "bridged", metavar="SITE", help="instead: mosquitto's bridge to a site with tables of pools")
 def jackpot(
     config_path: Path,

@@ -175,7 +175,7 @@ def _journals_there(config: Any, config_path: Path) -> dict[Path, str]:
 @CONFIG
 @click.argument("table")
 @click.option("--from", "since", callback=time_option, metavar="TIME", help="UTC unless a zone is written")
-@click.option("--to", "until", callback=time_option, metavar="TIME", help="up to before this")
+@click.option("--to", "until", callback=time_option, metavar="TIME", help="before this time")
 @click.option("--rules", "of_rules", is_flag=True, help="the verdicts of the rules instead of the edge's events")
 def export_table(config_path: Path, table: str, since: Any, until: Any, of_rules: bool) -> None:
     """Export a table, or the books of a pool, for an inspector.
@@ -228,7 +228,7 @@ def export_table(config_path: Path, table: str, since: Any, until: Any, of_rules
 @CONFIG
 @click.argument("table")
 @click.option("--rounds", type=click.IntRange(1, 10_000), help="so many of the last  [default: 1]")
-@click.option("--round", "only", help="this one, however old, as its result names it")
+@click.option("--round", "only", help="this one, however old, written as in its result")
 @AS_JSON
 @click.option("--pdf", type=click.Path(path_type=Path, dir_okay=False), help="write a report; needs reportlab")
 @click.option("--lang", type=click.Choice(("en", "pt", "zh-Hant")), default="en", help="of the PDF  [default: en]")
@@ -262,7 +262,7 @@ def recall_rounds(
     else:
         click.echo(recall_text(found).rstrip())
     if not found and only:
-        raise BadInputError(f"{table}: no round {only!r} has ended; write it as its result does: {table}:2026-11-20:17")
+        raise BadInputError(f"{table}: no round {only!r} has ended; write it as in its result: {table}:2026-11-20:17")
     if not found:
         click.echo(f"{table}: no round has ended yet", err=True)
 
@@ -313,7 +313,7 @@ def accept_journal(path: Path, as_json: bool) -> None:
     at = f"checkpoint {last.number} after row {last.n}" if last.number else "no checkpoint"
     click.echo(f"{path}: journal {last.journal} ends with {at}; {report.rows} rows are in its files")
     if kept is not None:
-        click.echo(f"the note of before is kept: {kept}")
+        click.echo(f"the old note is kept: {kept}")
 
 
 @journals.command("witness", epilog=examples("feltd journal witness -c feltd.toml --folder /srv/witness"))

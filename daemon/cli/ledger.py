@@ -67,9 +67,7 @@ def _day(_context: click.Context, _parameter: click.Parameter, text: str | None)
     "--by", default="table", show_default=True, help="groups: day, hour, site, table; game; device, code; pool, kind"
 )
 @click.option("--from", "first", callback=_day, metavar="DAY", help="first day of play; default: yesterday")
-@click.option(
-    "--to", "until", callback=_day, metavar="DAY", help="up to before this day; default: the day after --from"
-)
+@click.option("--to", "until", callback=_day, metavar="DAY", help="before this day; default: the day after --from")
 @click.option("--csv", "as_csv", is_flag=True, help="for a spreadsheet")
 @AS_JSON
 def report(

@@ -216,7 +216,7 @@ def events_from(lines: Iterable[str], name: str, table: str) -> Iterator[Envelop
         if written.type not in EVENT_TYPES:
             raise BadInput(f"{where}: unknown event type {written.type!r}; known: {', '.join(EVENT_TYPES)}")
         if wrong := unknown_fields(written.type, written.data):
-            known = ", ".join(EVENT_TYPES[written.type].__match_args__) or "none"  # those of its own
+            known = ", ".join(EVENT_TYPES[written.type].__match_args__) or "none"  # without those of all events
             raise BadInput(f"{where}: {written.type} has no {wrong[0]!r}; its data: {known}")
         try:
             event = decode_data(written.type, msgspec.json.encode(written.data))

@@ -77,8 +77,8 @@ def doctor(config_path: Path, as_json: bool) -> None:
 def status(config_path: Path, everything: bool, as_json: bool) -> None:
     """Show processes, devices, pools and all that is open, once, each with its remedy.
 
-    It asks the broker and systemd, and the journal of the edge where the broker is away. Exit code 0: nothing is open;
-    1: something is; 2: the configuration cannot be read.
+    It reads the broker and systemd, and the edge's journal where the broker cannot be read. Exit code 0: nothing is
+    open; 1: something is; 2: the configuration cannot be read.
     """
     from daemon import logs
     from daemon.cli.configuration_check import has_console
@@ -127,7 +127,7 @@ def backup(config_path: Path, folder: Path, passphrase_file: Path | None, as_jso
             passphrase = passphrase_in(passphrase_file)
             folder.mkdir(parents=True, exist_ok=True)
             target = folder / f"{config.site.name}-{config.edge.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}{SUFFIX}"
-            # In a folder beside the journals, for root alone: unencrypted copies must not come to the stick.
+            # In a folder beside the journals, for root alone: no unencrypted copy may be on the stick.
             with tempfile.TemporaryDirectory(dir=Path(config.edge.journal).parent, prefix=".backup-") as work:
                 reports, _ = _copied(config, config_path, Path(work))
                 rows = {Path(name).parent.name: report.rows for name, report in reports.items()}
@@ -189,7 +189,7 @@ def restore(config_path: Path, backup_path: Path, passphrase_file: Path) -> None
     """Make this computer the one of an encrypted backup, and list what was lost. Run it as root, before the services.
 
     Identity, keys, passwords, users and the books of jackpots go on; other journals begin anew, and those of the
-    backup are kept as evidence. Nothing is written before the whole backup was read and proven.
+    backup are kept as evidence. Nothing is written before the whole backup was read and verified.
     """
     from daemon.cli.replace import BadRestore, passphrase_in, restore as restoring
     from daemon.config.model import BadConfig

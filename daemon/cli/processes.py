@@ -71,7 +71,7 @@ def edge(config_path: Path) -> None:
 @click.command("mac-key", epilog=examples("sudo feltd mac-key /etc/feltd/edge-mac.key"))
 @click.argument("path", type=click.Path(path_type=Path, dir_okay=False))
 def mac_key(path: Path) -> None:
-    """Make a key by which an edge proves its events: PATH, for the edge and for the rules, as EDGE.key."""
+    """Make a key for the MACs of an edge's events: PATH, for the edge and for the rules, as EDGE.key."""
     from daemon.broker.mac_keys import BadMacKey, make_mac_key
 
     try:
@@ -84,7 +84,7 @@ def mac_key(path: Path) -> None:
 @click.command("mac-keys", epilog=examples("sudo feltd mac-keys"))
 @CONFIG
 def mac_keys(config_path: Path) -> None:
-    """Make the keys that are missing beside a configuration: events and verdicts are proven by them.
+    """Make the MAC keys that are missing beside a configuration, for events and verdicts.
 
     What is there is kept, but a copy that differs from its key is replaced. The rules need the keys of all edges: copy
     those of other computers into the folder mac.
@@ -213,8 +213,8 @@ def _by_line(mistakes: list[str], path: Path) -> list[str]:
 def check(config_path: Path, probe: bool, running: str | None, as_json: bool) -> None:
     """Validate a configuration; name every mistake with its line.
 
-    A device serves one host at a time: a probe beside a running edge finds the port in use, or takes the device
-    away from it for a moment.
+    A device serves one host at a time: a probe while the edge runs finds the port in use, or takes the device
+    from the edge for a moment.
     """
     from daemon.broker.suspensions import LIST_REMEDY
     from daemon.cli.configuration_check import facts, probe_devices, summary

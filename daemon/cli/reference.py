@@ -22,7 +22,7 @@ from daemon.cli.common import (
 def devices(device: str | None, as_json: bool) -> None:
     """List the supported devices with their evidence, or show the page of one: options, commands, faults, remedies.
 
-    The code of a fault, as an alert or a log names it, shows what it means and what to try.
+    With the code of a fault, as in an alert or a log, show what it means and what to try.
     """
     from daemon.cli.device_pages import device_page, fault_text
     from daemon.cli.listings import device_list, device_table

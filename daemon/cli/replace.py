@@ -83,7 +83,7 @@ def pack(copies: Path, config: Config, path: Path, target: Path, passphrase: str
             with one.open("rb") as content:
                 sums[name] = _sum(content.read)
             part = name.partition("/")[0]
-            owned = Path(getattr(config, part).journal) if part in PARTS else one  # a copy belongs to its maker
+            owned = Path(getattr(config, part).journal) if part in PARTS else one  # a copy gets its journal's owner
             tar.add(one, name, recursive=False, filter=partial(_owned_as, owned))
     with _members(beside, passphrase) as members:
         read = {name: _sum(take) for name, _, take in members}
@@ -132,9 +132,7 @@ def _placed(work: Path, manifest: Manifest, owners: dict[str, tarfile.TarInfo], 
             placed.append(f"{journal}: the books go on after row {manifest.rows.get(part, 0)}")
             lost.append(f"jackpots: confirmations and payments since {since}: two people enter them again from paper")
         else:
-            placed.append(
-                f"{journal}: a new journal begins; {manifest.rows.get(part, 0)} rows of before are in {folder}"
-            )
+            placed.append(f"{journal}: a new journal begins; {manifest.rows.get(part, 0)} earlier rows are in {folder}")
     lost.append(f"rules: results since {since} stay on the broker and in {journals['rules'].parent} of the old disk")
     lost.append(f"console: users, incidents and actions that were changed since {since}")
     lost.append("open rounds are suspended and wait for a person")
@@ -188,13 +186,13 @@ def _members(path: Path, passphrase: str) -> Iterator[Iterator[tuple[str, tarfil
             parts = PurePosixPath(info.name).parts
             content = tar.extractfile(info) if info.isreg() else None
             if content is None or ".." in parts or PurePosixPath(info.name).is_absolute():
-                raise BadSealed(f"{path}: {info.name!r} belongs into no backup")
+                raise BadSealed(f"{path}: {info.name!r} belongs in no backup")
             yield info.name, info, content.read
 
     with path.open("rb") as file, Opened(file, passphrase) as opened:
         with tarfile.open(fileobj=opened, mode="r|") as tar:
             yield files(tar)
-        while opened.read(1024 * 1024):  # to its proven end
+        while opened.read(1024 * 1024):  # to the end, so that the last chunk is verified
             pass
 
 

@@ -1,4 +1,4 @@
-"""The commands that work beside a running site: acl, broker, watch, record, bundle, command, forget."""
+"""The commands for a running site: acl, broker, watch, record, bundle, command, forget."""
 
 import sys
 from datetime import UTC, datetime
@@ -31,7 +31,7 @@ SOON = 20.0  # seconds of waiting without a note that the command still runs
 
 @click.command(epilog=examples("feltd acl /etc/feltd/feltd.toml"))
 @click.argument("configs", type=click.Path(path_type=Path, readable=False), nargs=-1, metavar="[CONFIG]…")
-@click.option("--bridged", is_flag=True, help="for the broker of the site, to which theirs are bridged")
+@click.option("--bridged", is_flag=True, help="for the broker of the site, to which their brokers are bridged")
 def acl(configs: tuple[Path, ...], bridged: bool) -> None:
     """Print mosquitto's access list for the site: name the configuration of each of its computers.
 
@@ -116,7 +116,7 @@ def watch(
             devices = ", ".join(sorted(known[name])) or "none"
             raise BadInputError(f"{asked!r} is not in {config_path}; devices of {name}: {devices}")
     if device and tables:
-        raise BadInputError(f"--table: not beside the device {what}")
+        raise BadInputError(f"--table: not with the device {what}")
     chosen = tuple(dict.fromkeys((*([table] if table else []), *tables)))
     on_terminal = sys.stdout.isatty() and not as_json
     try:
@@ -186,7 +186,7 @@ def make_bundle(config_path: Path, output: Path | None) -> None:
 
 
 def _refuse_orders(config: "Config", where: str, name: str) -> None:
-    """Raises BadInputError for an order about a jackpot: the console alone gives them, in a person's name."""
+    """Raises BadInputError for an order about a jackpot: only the console sends these, in a person's name."""
     from daemon.cli.device_tools import find_device
     from protocols.contract.jackpots import ORDERS
 
@@ -194,7 +194,7 @@ def _refuse_orders(config: "Config", where: str, name: str) -> None:
     pool = next((one.name for one in config.jackpot if one.name in words), "")
     if name in ORDERS or (pool and find_device(config, where) is None):
         page = f"/jackpots/{pool}" if pool else "/jackpots"
-        raise BadInputError(f"{name} {where}: this password cannot; a user of the console gives orders, at {page}")
+        raise BadInputError(f"{name} {where}: not by this command; a user of the console gives orders, at {page}")
 
 
 @click.command(epilog=examples("feltd command rou-3/sign-1 announce text=Closed seconds=60"))
@@ -247,7 +247,7 @@ def command(
 @click.command(epilog=examples("sudo feltd forget edge-3"))
 @CONFIG
 @click.argument("name", metavar="EDGE")
-@click.option("--although-online", is_flag=True, help="clear it although the broker still has it as online")
+@click.option("--although-online", is_flag=True, help="clear it although the broker still retains it as online")
 @AS_JSON
 def forget(config_path: Path, name: str, although_online: bool, as_json: bool) -> None:
     """Clear the retained topics of an edge or rules that were removed; until then screens show it as offline."""

@@ -77,7 +77,7 @@ class BrokerState(Struct, frozen=True):
 class Facts(Struct, frozen=True, kw_only=True):
     """All measurements. `broker_state` is None without an answer of the broker: `broker_error` gives the reason.
 
-    `journal`: the devices by the journal of the edge, read where the broker is away; None where it cannot be read.
+    `journal`: the devices by the journal of the edge, read if `broker_state` is None; None where it cannot be read.
     """
 
     now: datetime
@@ -174,7 +174,7 @@ class Status(Struct, frozen=True, kw_only=True):
 
 
 def status_of(facts: Facts, *, everything: bool = False) -> Status:
-    """The state of this computer; with `everything` also of others, as the broker shows them."""
+    """The state of this computer; with `everything` also of others, from the broker."""
     broker_state = facts.broker_state or BrokerState()
     processes = [_process(one, facts) for one in facts.wanted]
     own = {one.name for one in facts.wanted}

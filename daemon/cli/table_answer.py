@@ -104,7 +104,7 @@ def planned(request: Plan, path: Path, services: Services) -> Planned:
 
 
 def _make(request: Make, path: Path, services: Services) -> None:
-    """Make a planned change and answer; then start the console again, which the answer must reach before."""
+    """Make a planned change and answer; restart the console only after that, because it reads the answer."""
     changes, wanted = Changes(path, services), request.wanted
     with changes.locked():
         before = path.read_text(encoding="utf-8")
@@ -122,7 +122,7 @@ def _make(request: Make, path: Path, services: Services) -> None:
         services.restart_console(plan.config)
         try:
             changes.settle(plan)
-        except (CannotChange, OSError) as error:  # it was answered; the next change takes those rights away
+        except (CannotChange, OSError) as error:  # already answered; the next change removes the old grants
             click.echo(str(error), err=True)
 
 
@@ -139,7 +139,7 @@ def _digest(before: str, after: str) -> str:
 
 
 def _wanted(table: dict[str, Any]) -> Wanted:
-    """A table of the file, as a change of nothing."""
+    """A table of the file, as a `Wanted` that changes nothing."""
     devices = (
         Device(
             one["name"], one["driver"], one["url"], {key: json.dumps(it) for key, it in one.get("options", {}).items()}
@@ -183,7 +183,7 @@ def _edited(wanted: Wanted, text: str) -> str:
 
 
 def _new_terms(wanted: Wanted, before: str) -> bool:
-    """Whether bets, odds or limits of this table would be those of no table so far."""
+    """Whether no table so far has this game with these options: its bets, odds or limits may be new."""
     if wanted.act == "remove":
         return False
     known = [(one.ruleset, one.options) for one in map(_wanted, tables_of(before))]
@@ -192,7 +192,7 @@ def _new_terms(wanted: Wanted, before: str) -> bool:
 
 
 def _answers(found: Checked, wanted: Wanted, before: str) -> tuple[str, ...]:
-    """What each device answers whose link no table has so far: the edge has the others open."""
+    """The answers of the devices with new links; the edge has the other links open."""
     taken = {one["url"] for table in tables_of(before) for one in table.get("device", [])}
     new = [one.name for one in wanted.devices if one.url not in taken]
     if found.config is None or not new:

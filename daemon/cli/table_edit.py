@@ -208,7 +208,7 @@ def _trimmed(lines: list[str], begin: int, end: int) -> int:
 def _span(lines: list[str], at: int, below: int) -> tuple[int, int]:
     """First and one past the last line of what begins at `at`, with the comments directly above it; `below` comes next.
 
-    Comments directly below its last line are its own, too, but not those behind a blank line.
+    Comments directly below its last line are its own, too, but not those after a blank line.
     """
     begin, end = at, _trimmed(lines, at, below)
     blank = next((one for one in range(end, below) if not lines[one].strip()), None)

@@ -95,7 +95,7 @@ def round_number(round_: str) -> str:
 
 
 def line_of(topic: str, wire: Wire) -> Line:
-    """The line of one message; `topic` is where it came, or its source in a journal."""
+    """The line of one message; `topic` is its topic, or its source in a journal."""
     names = topic.split("/")
     device = names[6] if names[5:6] == ["device"] and len(names) > 6 else ""
     if device:
@@ -272,7 +272,7 @@ class _Teller:
 
 
 class _Broker:
-    """A log that prints when the broker is away or back."""
+    """A log that prints when the connection to the broker is lost or back."""
 
     def __init__(self, remark: Callable[[str], None]) -> None:
         self._remark = remark
@@ -284,7 +284,8 @@ class _Broker:
     def warning(self, _event: str, *, broker: str, reason: str, **_: str) -> None:
         now = datetime.now().astimezone()
         self._remark(
-            f"{now:%H:%M:%S} -- the broker {broker} is away: {reason}; check that it runs, and [mqtt]; trying again"
+            f"{now:%H:%M:%S} -- not connected to the broker {broker}: {reason};"
+            " check that it runs, and [mqtt]; trying again"
         )
 
 

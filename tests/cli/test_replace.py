@@ -156,7 +156,7 @@ def test_a_new_computer_takes_the_place_of_a_lost_one(computer: Computer) -> Non
     assert (name != before["edge"], seq) == (True, 1), "its numbers are given out once"
     (evidence,) = (computer.var / "edge").glob("evidence-*/journal.db")
     assert rows(evidence) == (before["edge"], 4)
-    assert "3 rows of before are in" in said
+    assert "3 earlier rows are in" in said
     assert "confirmations and payments since" in said
     assert "open rounds are suspended" in said
     assert not list(computer.etc.glob(".restore-*"))

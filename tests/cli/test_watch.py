@@ -272,7 +272,7 @@ def test_a_journal_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     [
         ("--since soon", "--since soon: write 30s, 10m, 2h, 1d or a time"),
         ("--table rou-2", "'rou-2' is not in "),
-        ("rou-1/wheel-1 --table bac-1", "--table: not beside the device rou-1/wheel-1"),
+        ("rou-1/wheel-1 --table bac-1", "--table: not with the device rou-1/wheel-1"),
     ],
 )
 def test_bad_options_are_refused(tmp_path: Path, words: str, says: str) -> None:
@@ -326,6 +326,6 @@ async def test_a_broker_that_is_away_is_said_once_and_then_that_it_is_back(
     assert len(said) == 1
     assert [remark[9:] for remark in remarks] == [
         "-- connected to the broker: 127.0.0.1:1883",
-        "-- the broker 127.0.0.1:1883 is away: it ended; check that it runs, and [mqtt]; trying again",
+        "-- not connected to the broker 127.0.0.1:1883: it ended; check that it runs, and [mqtt]; trying again",
         "-- the broker is back: 127.0.0.1:1883",
     ]

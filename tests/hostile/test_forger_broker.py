@@ -174,7 +174,7 @@ def test_acl_gives_no_wildcard_for_the_site(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("first", "second", "said"),
     [
-        (("", ""), ('name = "s"', 'name = "x"'), "feltd-2.toml:2: is site 'x', "),
+        (("", ""), ('name = "s"', 'name = "x"'), "feltd-2.toml:2: site 'x', but "),
         (("", ""), ('"edge-2"', '"edge-1"'), "edge 'edge-1' is in "),
         (("", ""), ('password_file = "{}/edge-2"', ""), "feltd-2.toml:4: edge 'edge-2' has no user of its own"),
         (("", ""), ("[edge]", '[edge]\nusername = "edge-1"'), "user 'edge-1' of the broker is edge 'edge-1' and edge"),

@@ -1162,7 +1162,7 @@ def test_an_older_copy_that_was_put_back_starts_when_a_person_says_so(path: Path
     done = CliRunner().invoke(main, shlex.split(command))
     assert done.exit_code == 0, done.output
     assert "ends with checkpoint 6 after row 60; 60 rows are in its files" in done.output
-    [kept] = re.findall(r"the note of before is kept: (.*)", done.output)
+    [kept] = re.findall(r"the old note is kept: (.*)", done.output)
     assert Path(kept).read_bytes() == was
     journal = taken_up(path)
     journal.append(entries(20, 60))
