@@ -113,7 +113,7 @@ FAULTS = {
         "the cards were loaded in one packet",
         "with the supervisor present, take them out and load them in two packets or more",
         "by a person",
-        "none may begin",
+        "no round may begin",
     ),
     0x4A: Fault(
         "continuous.motor",
@@ -156,7 +156,7 @@ FAULTS = {
         "the decks are not complete at closing",
         "sort and count all decks by hand, with the supervisor; inform the inspectors",
         "by a person",
-        "the next may not begin with these cards",
+        "the next round may not begin with these cards",
         "error",
     ),
 }

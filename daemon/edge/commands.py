@@ -1,4 +1,4 @@
-"""Commands over MQTT: requested under cmd/<name>, executed now or never, answered under cmd/<name>/result.
+"""Commands over MQTT: requested under cmd/<name>, executed at once or not at all, answered under cmd/<name>/result.
 
 A late, retained or unsafe request is refused with a reason. A repeated request is executed once and answered again,
 also over a lost broker and a restart of the edge. Every command is written to the journal before the device receives
@@ -35,7 +35,7 @@ __all__ = ["CommandRecord", "CommandService", "CommandTarget", "obeyed"]
 KEPT = 128
 MOST_AT_ONCE = 4
 LONGEST_PAYLOAD = 4096
-# Maximum lifetime of a request: commands are executed now or never.
+# Maximum lifetime of a request: commands are executed at once or not at all.
 LONGEST_LIFE = timedelta(minutes=10)
 # Seconds after which a command fails whose driver has no time limit of its own.
 LONGEST_WORK = 600.0

@@ -277,7 +277,7 @@ class Saturn:
             self._until = now + max((self._until - now) / self.hurry, SHORTEST_PHASE_S)
 
     def _strike(self, names: tuple[str, ...]) -> str:
-        """The first of these injected faults that was waiting for this moment, else empty."""
+        """The first of these injected faults that applies now, else empty."""
         found = next((name for name in self._troubles if name in names), "")
         if found:
             self._troubles.remove(found)

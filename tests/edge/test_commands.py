@@ -1,4 +1,4 @@
-"""Commands over MQTT: now or never, done once, answered, in the journal before anybody hears how they ended."""
+"""Commands over MQTT: at once or not at all, done once, answered, in the journal before their end is published."""
 
 import asyncio
 import json

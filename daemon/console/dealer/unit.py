@@ -98,7 +98,7 @@ class By(Struct, frozen=True):
 
 
 class Press(Struct, frozen=True):
-    """One key. `id` is drawn by the page and unique. `round`: the round that it voids or corrects.
+    """One key. `id` is chosen by the page at random and unique. `round`: the round that it voids or corrects.
 
     `values`: what was filled in, by field, for the list of presses and the log of actions; never a card.
     """

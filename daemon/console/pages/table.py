@@ -98,7 +98,7 @@ class Decisions:
     """The decisions at all tables: the forms, their answers, and the outcomes."""
 
     def __init__(self, context: ConsoleContext, dealers: Dealers) -> None:
-        """With the decisions of before the last restart. Raises BadStore."""
+        """With the decisions from before the last restart. Raises BadStore."""
         self._context = context
         self._dealers = dealers
         self._made: dict[str, deque[Decided]] = {}
