@@ -8,7 +8,7 @@ own, because the dice did move.
 
 The shaker has no counter, so a shake during a lost connection would go unseen: it never comes online as continuous.
 It reports state changes and answers questions, so it is asked after `ask` seconds of silence. A shake whose beginning
-was not seen (S2 or S1 as the first report) is the fault billy.unwatched. After noise the driver asks for the state again.
+was not seen (S2 or S1 as the first report) is the fault billy.unwatched. After noise the driver asks again.
 
 From public code: the messages, the order S2, S1, S0, the program's values, 10 s for the first report, 2 s of silence
 before asking, duration + 2 s + 5 s for a whole shake, and continuous asking after the duration. Our assumptions, and
