@@ -42,7 +42,7 @@ class Finding(Struct, frozen=True):
 
 
 class Computer(Struct, frozen=True, kw_only=True):
-    """One process of the site. An unpublished value is None; `free` in bytes."""
+    """A computer of the site, by one of its processes. An unpublished value is None; `free` in bytes."""
 
     name: str
     online: bool

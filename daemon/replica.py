@@ -3,8 +3,8 @@
 Their events come from the backbone of the site, in the order of its stream; a gap is filled by the replay of the edge.
 Each process publishes its verdicts under ids made of the events, so that a reader has each verdict once. Messages
 without such an id (retained states, answers to wagers) are published only by the first online process, by name. The
-others' verdicts are read back and compared: if two rules processes publish different verdicts for one event, an alert
-is open until a person ends it.
+verdicts of the other rules processes are read back and compared: if two processes publish different verdicts for one
+event, an alert is open until a person ends it.
 """
 
 import asyncio
@@ -89,7 +89,7 @@ class Difference(Struct, frozen=True):
 
 
 class _Theirs(Struct, frozen=True):
-    """A verdict of others: stream and seq of its event, its cause as in our rows, the digest of its content."""
+    """A verdict of another rules process: stream and seq of its event, cause as in our rows, digest of its content."""
 
     source: Source
     seq: int
@@ -143,11 +143,11 @@ class Agreement:
 
     @property
     def waits(self) -> bool:
-        """Whether a verdict of others waits until these rules have used its event."""
+        """Whether a verdict of another rules process waits until these rules have used its event."""
         return any(self._theirs.values())
 
     def differences(self) -> Iterator[Difference]:
-        """The differences in all verdicts of others whose event these rules have used, too."""
+        """The differences in the verdicts of other rules processes for events that these rules have used, too."""
         for table, waiting in self._theirs.items():
             for _ in range(len(waiting)):
                 one = waiting.popleft()

@@ -1,9 +1,9 @@
 """Driver for the USPC Bee-Tek electronic shoe.
 
-The shoe sends one message for each drawn card, on one of two wires; the driver finds out which. It has no counter and
-answers no question, so a lost message cannot be detected and the shoe never comes online as continuous. A whole message
+The shoe sends one message for each drawn card, on one of two wires; the driver detects which. It has no counter and
+takes no request, so a lost message cannot be detected and the shoe never comes online as continuous. A whole message
 is accepted at once. Any other bytes may have been a card and are reported as an unreadable card. A session that begins
-with noise alone ends: a wrong speed or a bad cable looks like that.
+with noise alone ends: the cause is a wrong speed or a bad cable.
 
 The text wire also reports that a card was not read, and it raises an alarm for the same card, before or after: the two
 are one unreadable card. Its other alarms and its warnings are faults with the shoe's own text until the next card

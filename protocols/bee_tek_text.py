@@ -11,7 +11,7 @@ rank or suit cannot be detected. Any other form is Broken (probably a card) or G
 and an unknown body: a card's message with one damaged byte still has one of them intact, and is Broken. The decoders
 accept any bytes without an exception.
 
-`EitherDecoder` reads this wire and the one of `bee_tek_shoe`, and finds out which it is.
+`EitherDecoder` reads this wire and the one of `bee_tek_shoe`, and detects which it is.
 """
 
 import re

@@ -2,7 +2,7 @@
 
 Source: the vendor's integrator information for the SS2 series (firmware 1.20 to 2.52) and captures of a real wheel.
 9600 8N1. A packet starts with `*` and ends with CR and/or LF; the one exception is the bare winning number, two
-characters, which some firmware sends without any end. Lines carry no checksum, so a reader needs a second witness.
+characters, which some firmware sends without any end. Lines carry no checksum, so a second line must confirm a result.
 Accepts any bytes without an exception; garbage is a value. No document that we know gives the number of lines of a
 statistics table, the meaning of the parameters' letters except `H`, or the answer to `*T f`: this is marked where it is
 used.

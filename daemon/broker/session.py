@@ -126,7 +126,7 @@ class Session(ABC):
     def set_read_interval(self, seconds: float) -> None:  # noqa: B027 - reading at once is always right
         """Read the socket at this interval: a program for people need not handle each message at once."""
 
-    def flush(self) -> None:  # noqa: B027 - some libraries send when they choose
+    def flush(self) -> None:  # noqa: B027 - some libraries send at once
         """Write sent messages to the socket now, and not in the next turn of the loop."""
 
     def _acknowledge(self, numbers: list[int]) -> None:  # noqa: B027 - some libraries acknowledge on arrival

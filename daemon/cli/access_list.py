@@ -37,8 +37,8 @@ DEVICE_LEAVES = ("availability", "meta", "state", "event/+", "trace", "cmd/+/res
 HEAD = """\
 # The access list of mosquitto for site {site}: each user of the broker, with the topics that it may read and write.
 # `feltd acl` prints it from the configurations of all computers of the site. Install it as /etc/mosquitto/feltd.acl.
-# Print it again after a table, an edge or rules were added or removed. docs/how-to/install.md makes the users and
-# passwords.
+# Print it again after a table, an edge or rules were added or removed. docs/how-to/install.md describes how the
+# users and passwords are made.
 #
 # Mosquitto refuses every topic that is not listed here. An edge publishes events of its own tables only, and rules
 # publish results of their own tables only. A client without a user reads nothing.
@@ -154,7 +154,7 @@ def _site(configs: Sequence[tuple[Path, Config]]) -> _Site:
             )
             mistakes.append(f"{configs[0][0]}: {text}")
         if name in site.edges:
-            text = f"edge {name!r} is called as rules of the site; give one of them another name"
+            text = f"edge {name!r} has the name of rules of the site; give one of them another name"
             mistakes.append(f"{site.edges[name].place}: {text}")
     mistakes += _users_in_common(site, configs[0][0])
     if mistakes:

@@ -109,7 +109,7 @@ class Authority:
         if not is_id(name):
             raise BadAuthority(f"{name!r}: a name is small letters, digits and hyphens, for example edge-7")
         if name == "ca":
-            raise BadAuthority("'ca' is the name of the authority's own files; give another")
+            raise BadAuthority("'ca' is the name of the authority's own files; give another name")
         if (valid := self._valid(name)) is not None and valid.hosts == tuple(hosts):
             raise BadAuthority(f"{name} has a valid certificate; `feltd pki renew {name}` replaces it")
         if valid is not None:

@@ -1,4 +1,4 @@
-"""The configuration that `feltd init` writes, as text. Pure; operations asks for the values."""
+"""The configuration that `feltd init` writes, as text. Pure; `operations` prompts for the values."""
 
 import json
 import re

@@ -26,10 +26,10 @@ class StillThere(Exception):
 async def forget(config: Config, name: str, *, although_online: bool = False) -> list[str]:
     """Clear all retained topics of an edge or of rules at each broker of the site; returns the cleared topics.
 
-    The user is that of [maintenance], who may clear topics of others; without one, first the edge's and then the
-    rules', since each may write what the other may not. Other processes repeat their topics of the same tables when the
-    availability is cleared, which is last. `although_online`: a broker killed together with an edge still retains it
-    as online. Raises StillThere, BrokerLost, TimeoutError.
+    The broker user is that of [maintenance], which may clear the topics of every process; without it first the user of
+    the edge and then that of the rules, each for its own topics. Other processes repeat their topics of the same tables
+    when the availability is cleared, which is last. `although_online`: a broker killed together with an edge still
+    retains it as online. Raises StillThere, BrokerLost, TimeoutError.
     """
     own = edge_topic(config.site.name, name, "")
     cleared: dict[str, None] = {}

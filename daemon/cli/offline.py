@@ -103,7 +103,7 @@ class _CaptureLink:
         return Chunk(b"", self._start + timedelta(seconds=tick), tick)
 
     async def write(self, data: bytes) -> None:
-        """Drop it: no device listens."""
+        """Drop it: no device is connected."""
 
 
 class Seen(Struct, frozen=True):

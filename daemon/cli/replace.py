@@ -226,7 +226,7 @@ def _move(one: Path, to: Path, info: tarfile.TarInfo, below: Path) -> None:
 
 
 def _give(path: Path, info: tarfile.TarInfo) -> None:
-    """Give a file to its former owner, if this computer has a user of this name and we may."""
+    """Give a file to its former owner, if this computer has a user of this name and this process may."""
     with contextlib.suppress(LookupError, PermissionError):
         shutil.chown(path, group=info.gname)
     with contextlib.suppress(LookupError, PermissionError):

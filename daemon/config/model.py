@@ -128,7 +128,7 @@ class Rules(Struct, frozen=True, kw_only=True):
 
 
 class Maintenance(Struct, frozen=True, kw_only=True):
-    """`[maintenance]`: the broker user of `feltd forget` and `feltd site settle`, who may clear topics of others."""
+    """`[maintenance]`: the broker user of `feltd forget` and `feltd site settle`; it may clear the topics of all."""
 
     username: str = ""
     password_file: str = ""

@@ -56,7 +56,7 @@ class AngolaBaccaratMacauOptions(BaccaratOptions, frozen=True, forbid_unknown_fi
     maximum_difference: Annotated[
         int,
         Meta(ge=0),
-        option("art. 11(28)", "most by which all bets on player and on banker differ, in minor units; 0: not watched"),
+        option("art. 11(28)", "most by which all bets on player and on banker differ, in minor units; 0: not checked"),
     ] = 0
     pairs_limit: Annotated[
         Literal["each", "together"], option("art. 11(31)", "8 % of it for each pair, or for both together")

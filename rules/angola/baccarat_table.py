@@ -91,7 +91,7 @@ class BaccaratOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
     warn_card_within: Annotated[
         int,
         Meta(ge=0, le=416),
-        option("arts. 10(5), 11(5)", "cards that the warning card may be off its place; 0: not watched"),
+        option("arts. 10(5), 11(5)", "cards that the warning card may be off its place; 0: not checked"),
     ] = 5
     smallest_chip: Annotated[int, Meta(ge=1), option("-", "minor units that a prize can be paid in")] = 1
     rounding: Annotated[Rounding, option("-", "direction where the smallest chip forces a rounding")] = "down"

@@ -132,7 +132,7 @@ class BlackjackOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
     ] = "shoe"
     csm_burn: Annotated[bool, option("arts. 6(12), 8(8)", "a card is burnt with the automatic shuffler, too")] = False
     warn_card_within: Annotated[
-        int, Meta(ge=0, le=312), option("art. 6(11)", "cards that the warn card may be off its place; 0: not watched")
+        int, Meta(ge=0, le=312), option("art. 6(11)", "cards that the warn card may be off its place; 0: not checked")
     ] = 10
     minimum: Annotated[
         int, Meta(ge=0), option("art. 6(16)", "minor units, the least bet; bets are its multiples; 0: not checked")

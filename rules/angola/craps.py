@@ -318,7 +318,7 @@ class CrapsOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
         option("arts. 4(7), 4(8)", "whether the console reports that the dice change hands or are replaced"),
     ] = "implied"
     closes_at: Annotated[
-        str, option("art. 4(13)c)ii", "when the gaming room closes, HH:MM in UTC; empty: the last throw is not watched")
+        str, option("art. 4(13)c)ii", "when the gaming room closes, HH:MM in UTC; empty: the last throw is not checked")
     ] = ""
     bets_offered: Annotated[
         tuple[str, ...], option("arts. 4(10)-(13)", f"bet families offered, of {' '.join(FAMILIES)}; empty: all")

@@ -113,7 +113,7 @@ RULINGS: Final = Rulings(
 class FrenchBankOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
     """What the text leaves to the house."""
 
-    minimum: Annotated[int, msgspec.Meta(ge=0), option("art. 3(16)", "smallest bet, minor units; 0: not watched")] = 0
+    minimum: Annotated[int, msgspec.Meta(ge=0), option("art. 3(16)", "smallest bet, minor units; 0: not checked")] = 0
     maximum_aces: Annotated[
         int, msgspec.Meta(ge=0), option("art. 3(16)a", "largest bet on aces, up to 6 minima; 0: 6 minima")
     ] = 0

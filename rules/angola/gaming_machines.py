@@ -125,7 +125,7 @@ class HouseMachineOptions(HouseOptions, frozen=True, forbid_unknown_fields=True)
         option("art. 17(2)", "standard deviation of the prize of one game, in hundredths of the bet; 0: not judged"),
     ] = 0
     largest_bet: Annotated[
-        int, Meta(ge=0), option("arts. 17(8), 17(10)", "minor units, the most of one game; 0: not watched")
+        int, Meta(ge=0), option("arts. 17(8), 17(10)", "minor units, the most of one game; 0: not checked")
     ] = 0
     largest_step: Annotated[
         int, Meta(ge=1), option("art. 17(10)", "minor units; a meter that advances further between two readings jumps")

@@ -50,7 +50,7 @@ class HouseOptions(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Range(Struct, frozen=True):
-    """A bet lies between `least` and `most`, in multiples of `step`. `law`: the article, if one sets the range."""
+    """A bet is between `least` and `most`, in multiples of `step`. `law`: the article, if one sets the range."""
 
     least: int
     most: int
@@ -166,9 +166,9 @@ class Limits:
         return Fraction(sum(parts), whole)
 
     def refusal(self, lying: Sequence[Wager], change: WagerPlaced | WagerWithdrawn, law: str) -> Refusal | None:
-        """Why this change of the bets that lie there is refused; `law`: the article of the bets.
+        """Why this change of the laid bets is refused; `law`: the article of the bets.
 
-        A bet may always be taken back whole. A withdrawal of more than lies there is checked elsewhere.
+        A bet may always be taken back whole. A withdrawal of more than is laid is checked elsewhere.
         """
         held = sum([one.amount for one in lying if one.seat == change.seat and one.bet == change.bet])
         return self.refusal_beside(held, sum([one.amount for one in lying]), lying, change, law)
@@ -261,7 +261,7 @@ def _parsed(text: str) -> tuple[str, Range]:
 
 
 def _within(text: str, one: Range, article: Range | None) -> Range:
-    """The range of a house, which must lie within the article's. Raises ValueError."""
+    """The range of a house, which must be within the article's. Raises ValueError."""
     if article is None:
         return one
     if one.least < article.least or one.most > article.most or one.step % article.step:

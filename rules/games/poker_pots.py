@@ -93,7 +93,7 @@ def pots(put: Put, live: Collection[int], layering: Layering = "layered") -> tup
 
 
 def _upto(bet: int, level: int, top: int, live: bool, layering: Layering) -> int:
-    """The part of a bet that lies in the pots up to `level`."""
+    """The part of a bet that is in the pots up to `level`."""
     if live or layering == "layered" or not top:
         return min(bet, level)
     return bet * level // top

@@ -182,7 +182,7 @@ def test_acl_gives_no_wildcard_for_the_site(tmp_path: Path) -> None:
         (("[edge]", '[edge]\nusername = "console"'), ("", ""), "user 'console' of the broker is edge 'edge-1' and the"),
         (("[edge]", '[edge]\nusername = "reader"'), ("", ""), "user 'reader' of the broker is edge 'edge-1' and a rea"),
         (("[edge]", '[edge]\nusername = "a\\nuser b"'), ("", ""), "cannot be a user of an access list"),
-        (("[rules]", '[rules]\nname = "edge-2"'), ("", ""), "edge 'edge-2' is called as rules of the site"),
+        (("[rules]", '[rules]\nname = "edge-2"'), ("", ""), "edge 'edge-2' has the name of rules of the site"),
         (
             ("", ""),
             ("[rules]", '[rules]\nusername = "others"\npassword_file = "/x"'),

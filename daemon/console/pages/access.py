@@ -259,7 +259,7 @@ class _Pages:
         """The QR code of a secret, for the application on the person's telephone."""
         code = segno.make(factor_address(secret, user.name, self._context.config.site.name), error="m", micro=False)
         drawn = code.svg_inline(border=4, scale=4, svgclass="qr", lineclass=None)
-        return Markup(drawn)  # noqa: S704 - drawn here; the address is modules, not text
+        return Markup(drawn)  # noqa: S704 - drawn here; the address is squares of a code, not text
 
     @staticmethod
     def _check_password(name: str, password: str, again: str) -> None:

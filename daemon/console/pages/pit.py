@@ -223,7 +223,7 @@ def _area(context: ConsoleContext, table: str) -> str:
 
 
 def routes(context: ConsoleContext) -> list[Route]:
-    """The pit; the styleguide where the configuration asks for it. The wall is at /wall, see pages/access.py."""
+    """The pit; the styleguide where the configuration enables it. The wall is at /wall, see pages/access.py."""
 
     async def pit(request: Request) -> Response:
         return _page(context, request, "pit.html")

@@ -5,8 +5,8 @@
 
 The kernel would type a scanner's codes into the focused window. Its driver is therefore detached while the link is
 open, and attached again at the end. One thread of the link finds, claims, reads and releases the device, so no other
-uses it, and the loop never waits for it. Bytes are stamped in that thread as they arrive. The buffer is bounded: beyond
-MAX_WAITING the device is not read, and keeps its reports.
+thread uses it, and the loop never waits for it. Bytes are stamped in that thread as they arrive. The buffer is bounded:
+beyond MAX_WAITING the device is not read, and keeps its reports.
 
 A link never reconnects; its owner opens another one.
 """

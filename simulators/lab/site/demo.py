@@ -160,7 +160,7 @@ async def _play(pit: Pit, settings: Settings, nodes: Nodes, database: Postgres) 
 
 
 async def _until_streams(config: Config) -> None:
-    """Make the streams; nodes that were started just now may still elect."""
+    """Make the streams; nodes that were started just now may have no leader yet."""
     import nats.errors
 
     from daemon.site.health import make_streams

@@ -53,7 +53,7 @@ class Postgres:
         return f"host={self.folder} dbname=feltd user={user} connect_timeout=60"
 
     def start(self) -> None:
-        """Until it answers. After a kill it may not start while a child of the one before still ends."""
+        """Return when it answers. After a kill it fails to start until all children of the killed one ended."""
         until = time.monotonic() + WAIT_S
         while not self._answers():
             assert time.monotonic() < until, f"see {self.folder.parent}"
