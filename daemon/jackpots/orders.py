@@ -160,7 +160,7 @@ def _refuse_other_kind(first: str, second: str) -> None:
     """Raises Refused if one name is of a local account and the other of the provider: one person may have both."""
     if may_be_one_person(first, second):
         raise Refused(
-            f"{first} has another kind of account, and one person may have both: let a person with that kind do it"
+            f"{first} has another kind of account, and a person may have both kinds: let a user of the same kind do it"
         )
 
 
@@ -169,7 +169,7 @@ def _refuse_while_open(book: Book, change: object) -> None:
     tables = [book.win(change.win).table] if isinstance(change, Reject | Price) else list(book.tables)
     open_ = [one for name in tables if (one := book.tables.get(name, TableBook()).open)]
     if open_:
-        raise Refused(f"round {', '.join(sorted(open_))} is open: approve it when no round is")
+        raise Refused(f"round {', '.join(sorted(open_))} is open: approve it when no round is open")
 
 
 def _check_change(book: Book, change: object) -> None:
