@@ -783,6 +783,8 @@ class Pool(RuleBasedStateMachine):
         held = sum(ours.get(account, 0) for account in ("hidden", "overflow", "margin", "paid"))
         assert money_in == shown + remainder + held + pending
         assert book.amount == shown
+        for win in book.wins:
+            assert 0 <= int(win.from_house) <= win.amount * book.unit, win
 
     def teardown(self) -> None:
         if self.started:
