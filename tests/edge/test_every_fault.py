@@ -124,7 +124,7 @@ ALSO: dict[tuple[str, str], set[str]] = {
     ("sas_machine", "silence"): SILENT,
     ("sas_machine", "unplugged"): SILENT,
     ("sas_machine", "wrong_baud"): SILENT,
-    ("sas_machine", "wrong_crc"): {"sas.doubtful"},
+    ("sas_machine", "wrong_crc"): {"sas.doubtful", "sas.progressive_silent"},
 }
 # What a busy computer brings along over real ports: an answer that comes after its time limit.
 LATE = frozenset({"sas.deaf"})
