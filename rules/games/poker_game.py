@@ -169,6 +169,10 @@ class PokerGame(Game[Position]):
         wagers = tuple(Wager(seat, "pot", chips) for seat, chips in put.items())
         return replace(frame.round, wagers=wagers, given_back=())
 
+    def too_early(self, frame: Frame[Position]) -> Note | None:
+        """Why hands cannot be entered yet. A hand that ended before its bets closed can be corrected again."""
+        return None if frame.result is not None else super().too_early(frame)
+
     def alike(self, one: Position, other: Position) -> bool:
         """Whether the same hands and chips lie there."""
         if one.deal is None or other.deal is None:

@@ -252,6 +252,25 @@ def test_a_wrong_winner_is_put_right_by_the_cards(kind: Any) -> None:
     assert poker.result.outcome["seats"] == first.outcome["seats"]
 
 
+def all_are_dead_but_one(poker: PokerTable) -> None:
+    """The hand ends before a card is dealt."""
+    poker.open()
+    poker.acts("1 dead", "2 dead", "3 dead")
+    assert poker.view.phase == "resolved"
+
+
+@every_game
+def test_a_hand_that_ended_before_its_bets_closed_is_corrected_again(kind: Any) -> None:
+    poker = table(kind)
+    all_are_dead_but_one(poker)
+    own = " ".join(["TC", "TD", "8C", "8D"][: poker.ruleset.variant.ranking.cards])
+    poker.lay(seat_5=own)
+    assert (poker.view.phase, poker.waits()) == ("suspended", "foreign_hand")
+    poker.lay(seat_4=own)
+    assert poker.view.phase == "resolved"
+    assert "correction_before_deal" not in [code for code, _ in poker.noted()]
+
+
 @pytest.mark.article("13(70)(b)", "13(71)(g)", "13(71)(h)")
 @every_game
 def test_hands_that_are_out_leave_their_bets(kind: Any) -> None:
