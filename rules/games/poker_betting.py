@@ -153,13 +153,17 @@ def actions(b: Betting, limits: Limits) -> tuple[str, ...]:
 
 
 def opened(b: Betting, first: int, level: int = 0, *, fresh: bool = True) -> Betting:
-    """Begin a round of bets with the first seat from `first` on that has chips. `fresh`: no bet is laid in it yet."""
+    """Begin a round of bets with the first seat from `first` on that has chips. `fresh`: no bet is laid in it yet.
+
+    No seat has to act where it plays alone for the pot, or is the only one with chips and owes none.
+    """
     rest = b.after(first)
     able = b.can_bet()
     waiting = tuple([seat for seat in (rest[-1], *rest[:-1]) if seat in able])
     street = {} if fresh else b.street
     b = replace(b, street=street, level=level, raises=0, bound=(), opener=0, highest=0, blind=0, waiting=waiting)
-    return b if len(waiting) > 1 or any(b.due(seat) for seat in waiting) else replace(b, waiting=())
+    goes_on = len(waiting) > 1 or any(b.due(seat) for seat in waiting)
+    return b if goes_on and b.count() > 1 else replace(b, waiting=())
 
 
 def act(b: Betting, seat: int, action: str, chips: int, limits: Limits) -> tuple[Betting, tuple[Fault, ...]]:

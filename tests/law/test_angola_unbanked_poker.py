@@ -260,6 +260,18 @@ def all_are_dead_but_one(poker: PokerTable) -> None:
 
 
 @every_game
+def test_the_last_of_a_hand_is_asked_for_no_bet(kind: Any) -> None:
+    """Common cards that are entered after its end begin no round of bets, also where its first bet is missing."""
+    poker = table(kind)
+    all_are_dead_but_one(poker)
+    for board in ("8S 9S TS", "8S 9S TS 8H", "8S 9S TS 8H 9H"):
+        poker.lay(board=board)
+        assert poker.view.phase == "resolved"
+        poker.acts("4 fold")
+    assert poker.stacks == list(STACKS)
+
+
+@every_game
 def test_a_hand_that_ended_before_its_bets_closed_is_corrected_again(kind: Any) -> None:
     poker = table(kind)
     all_are_dead_but_one(poker)
