@@ -543,7 +543,7 @@ class PokerGame(Game[Position]):
             return deal, say("no_such_card")
         if len(set(cards)) < len(cards):
             return deal, say("two_places")
-        if len(board) < len(deal.board):
+        if not len(deal.board) <= len(board) <= self.variant.streets[-1]:
             return deal, say("board_by_law")
         shared = board[: len(deal.board)]
         deal = replace(deal, board=shared, own=own, acted=True)

@@ -1,5 +1,6 @@
 """What hold'em, Omaha and synthetic poker of Angola have in common, at a table of each, with numbers at their edges."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -259,6 +260,42 @@ def all_are_dead_but_one(poker: PokerTable) -> None:
     assert poker.view.phase == "resolved"
 
 
+def all_are_all_in(poker: PokerTable) -> None:
+    """No round of bets follows: all common cards come one after the other."""
+    opened(poker)
+    if poker.ruleset.variant.ante:
+        poker.cards("8S")
+    while poker.detail["due"]["kind"] == "decision":
+        poker.acts(f"{poker.detail['due']['seat']} all_in")
+    assert poker.detail["due"]["kind"] == "card"
+
+
+def all_lie_there(poker: PokerTable) -> None:
+    """Five common cards lie there, and the last round of bets is over."""
+    opened(poker)
+    to_the_showdown(poker)
+    assert len(poker.detail["board"]) == 5
+
+
+@every_game
+@pytest.mark.parametrize("more", ["8C", "8C 9C"])
+@pytest.mark.parametrize("before", [all_are_dead_but_one, all_are_all_in, all_lie_there])
+def test_more_than_five_common_cards_are_refused(kind: Any, before: Callable[[PokerTable], None], more: str) -> None:
+    poker = table(kind)
+    before(poker)
+    lying = poker.detail.get("board", [])
+    board = " ".join([*lying, *["8S", "9S", "TS", "8H", "9H"][len(lying) :]])
+    poker.lay(board=f"{board} {more}")
+    assert (poker.view.phase, poker.waits()) == ("suspended", "board_by_law")
+    assert poker.detail["board"] == lying
+    poker.lay(board=board)
+    while poker.view.phase == "showdown":
+        poker.acts(f"{poker.due[0]} show")
+    assert poker.view.phase == "resolved"
+    assert poker.result.void is None
+    assert sum(poker.stacks) == 40_000
+
+
 @every_game
 def test_the_last_of_a_hand_is_asked_for_no_bet(kind: Any) -> None:
     """Common cards that are entered after its end begin no round of bets, also where its first bet is missing."""
@@ -281,6 +318,31 @@ def test_a_hand_that_ended_before_its_bets_closed_is_corrected_again(kind: Any) 
     poker.lay(seat_4=own)
     assert poker.view.phase == "resolved"
     assert "correction_before_deal" not in [code for code, _ in poker.noted()]
+
+
+@every_game
+def test_common_cards_of_a_street_that_is_not_complete_are_refused(kind: Any) -> None:
+    """Also where no seat has to bet any more, and the cards of a folded seat change no pot."""
+    poker = opened(table(kind))
+    poker.acts("1 dead")
+    if kind is SyntheticPoker:
+        poker.cards("8S")
+    while poker.detail["due"]["kind"] == "decision":
+        poker.acts(f"{poker.detail['due']['seat']} all_in")
+    if kind is not SyntheticPoker:
+        poker.lay(board="8S 9S")
+        assert poker.waits() == "board_by_law"
+    dead = " ".join(["TC", "TD", "8C", "8D"][: poker.ruleset.variant.ranking.cards])
+    poker.lay(board="8S 9S TS 8H 9H", seat_1=dead)
+    assert poker.view.phase == "showdown"
+    poker.lay(board="8S 9S TS 8H")
+    assert poker.waits() == "board_by_law"
+    poker.lay(board="8S 9S TS 8H 9H")
+    while poker.view.phase == "showdown":
+        poker.acts(f"{poker.due[0]} show")
+    assert poker.result.outcome["seats"]["seat_1"] == "dead"
+    assert "seat_1" not in poker.result.outcome["hands"]
+    assert sum(poker.stacks) == 40_000
 
 
 @pytest.mark.article("13(70)(b)", "13(71)(g)", "13(71)(h)")
