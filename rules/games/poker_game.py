@@ -490,8 +490,8 @@ class PokerGame(Game[Position]):
 
     def _exposed(self, deal: Deal, hand: str, card: str) -> tuple[Deal, Effect]:
         """Apply the exposure of a seat's card: 13(69)(g), 13(70)(c), 13(71)(e), 16(15)."""
-        seat = int(hand[5:]) if hand.startswith("seat_") and hand[5:].isdigit() else 0
-        if seat not in deal.bets.order:
+        seat = _by_name(deal.bets.order).get(hand)
+        if seat is None:
             return deal, Effect(suspend=say("foreign_hand"), remedy=VOID)
         if not self._dealing(deal):
             return deal, Effect((Note("shown_early", say("seat_alone", seat=seat), "13(71)(e)"),))
@@ -528,16 +528,18 @@ class PokerGame(Game[Position]):
 
     def _laid_out(self, deal: Deal, hands: Hands) -> tuple[Deal, Reason | None]:
         board, own = hands.get(BOARD, deal.board), dict(deal.own)
-        told = [name for name in hands if name != BOARD]
+        told, seats = [], _by_name(deal.bets.order)
         if not hands:
             return deal, say("no_hand_told")
-        for name in told:
-            seat = int(name[5:]) if name.startswith("seat_") and name[5:].isdigit() else 0
-            if seat not in deal.bets.order:
+        for name, entered in hands.items():
+            if name == BOARD:
+                continue
+            if name not in seats:
                 return deal, say("foreign_hand")
-            if len(hands[name]) != self.variant.ranking.cards:
-                return deal, say("hand_cards", n=len(hands[name]), hand=name, article=self.cite(self._misdeal("b")))
-            own[seat] = hands[name]
+            if len(entered) != self.variant.ranking.cards:
+                return deal, say("hand_cards", n=len(entered), hand=name, article=self.cite(self._misdeal("b")))
+            own[seats[name]] = entered
+            told.append(seats[name])
         cards = [*board, *(card for mine in own.values() for card in mine if card != UNKNOWN)]
         if any(card not in self.variant.ranking.deck for card in cards):
             return deal, say("no_such_card")
@@ -554,8 +556,8 @@ class PokerGame(Game[Position]):
         if BOARD in hands and len(board) not in (0, *self.variant.streets):
             return deal, say("board_by_law")
         if self._showdown(deal):
-            seats = [int(name[5:]) for name in told if int(name[5:]) in deal.bets.live()]
-            deal = replace(deal, shown=tuple(dict.fromkeys((*deal.shown, *seats))))
+            live = [seat for seat in told if seat in deal.bets.live()]
+            deal = replace(deal, shown=tuple(dict.fromkeys((*deal.shown, *live))))
         return deal, None
 
     # ---- the result
@@ -671,6 +673,11 @@ class PokerGame(Game[Position]):
             if seat in bets.live() and seat not in deal.shown:
                 return Due("decision", f"seat_{seat}", seat, ("show", "muck"))
         return None
+
+
+def _by_name(seats: tuple[int, ...]) -> dict[str, int]:
+    """The seats of a hand by the names of their own cards in events."""
+    return {f"seat_{seat}": seat for seat in seats}
 
 
 def _plain(found: tuple[Pot, ...]) -> tuple[dict[str, Any], ...]:

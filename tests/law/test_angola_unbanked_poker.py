@@ -11,6 +11,7 @@ from protocols.contract.events import (
     BetsOpened,
     CardDamaged,
     CardDrawn,
+    CardExposed,
     EventsMissed,
     HandDispensed,
     HandPassed,
@@ -343,6 +344,19 @@ def test_common_cards_of_a_street_that_is_not_complete_are_refused(kind: Any) ->
     assert poker.result.outcome["seats"]["seat_1"] == "dead"
     assert "seat_1" not in poker.result.outcome["hands"]
     assert sum(poker.stacks) == 40_000
+
+
+@every_game
+@pytest.mark.parametrize("name", ["seat_²", "seat_٢", "seat_02", "seat_9", "seat_", "seat_" + "9" * 1990])
+def test_a_hand_that_is_no_seat_of_the_hand_is_refused(kind: Any, name: str) -> None:
+    poker = table(kind)
+    all_are_dead_but_one(poker)
+    poker.lay(**{name: " ".join(["TC", "TD", "8C", "8D"][: poker.ruleset.variant.ranking.cards])})
+    assert (poker.view.phase, poker.waits()) == ("suspended", "foreign_hand")
+    poker = table(kind)
+    poker.open()
+    poker.tell(CardExposed(name, "TC"))
+    assert (poker.view.phase, poker.waits()) == ("suspended", "foreign_hand")
 
 
 @pytest.mark.article("13(70)(b)", "13(71)(g)", "13(71)(h)")
