@@ -210,9 +210,15 @@ def closed(p: Position, *, void: bool) -> Position:
 
 
 def again(now: Position, ended: Position) -> Position:
-    """The hand that ended in `ended`, open again at the present seats; later changes stay."""
+    """The hand that ended in `ended`, open again at the present seats; later changes stay.
+
+    Seats of the hand that were closed in it or since have no stack after it either.
+    """
     if ended.deal is None:
         return now
     taken = net(ended.deal) if ended.deal.paid is not None else {}
     stacks = {seat: chips - taken.get(seat, 0) for seat, chips in now.stacks.items()}
-    return replace(now, stacks=stacks, deal=replace(ended.deal, paid=None, back={}, pots=(), strengths={}))
+    left = tuple([seat for seat in ended.deal.bets.order if seat not in stacks])
+    return replace(
+        now, stacks=stacks, leaving=left, deal=replace(ended.deal, paid=None, back={}, pots=(), strengths={})
+    )

@@ -483,3 +483,18 @@ def test_a_seat_that_leaves_takes_its_chips(kind: Any) -> None:
     assert isinstance(poker.told[-1].event, SeatClosed)
     poker.tell(CardDrawn("AS"))
     assert poker.noted() == [("card_without_round", "13(34)")]
+
+
+@every_game
+def test_a_seat_that_left_gets_no_stack_by_a_correction(kind: Any) -> None:
+    """It took its chips; its place is not occupied by what it laid in the hand."""
+    poker = opened(table(kind))
+    left = poker.detail["players"][0]
+    poker.tell(SeatClosed(left))
+    folded(poker)
+    before = poker.detail["stacks"]
+    assert f"seat_{left}" not in before
+    for end in (lambda: poker.lay(board=" ".join(poker.detail.get("board", []))), lambda: poker.tell(RoundVoided())):
+        end()
+        assert f"seat_{left}" not in poker.detail["stacks"]
+        assert min(poker.detail["stacks"].values()) >= 0
