@@ -49,8 +49,8 @@ ACTS = st.builds(
     action=st.sampled_from((*WORDS, "blind_raise", "blind_reraise", "leap")),
     amount=st.sampled_from((0, 0, 50, 100, 200, 500, 2000)),
 )
-HAND_NAMES = st.sampled_from(("board", "seat_1", "seat_2", "seat_3", "seat_9", "dealer"))
-LAID = st.dictionaries(HAND_NAMES, st.lists(CARDS, max_size=5).map(tuple), max_size=3)
+HAND_NAMES = st.sampled_from(("board", "seat_1", "seat_2", "seat_3", "seat_9", "seat_²", "dealer"))
+LAID = st.dictionaries(HAND_NAMES, st.lists(CARDS, max_size=7, unique=True).map(tuple), max_size=3)
 RARE = st.one_of(
     st.just(BetsOpened()),
     st.just(BetsClosed()),
@@ -66,6 +66,7 @@ RARE = st.one_of(
     st.builds(SeatClosed, SEATS),
     st.builds(CardExposed, HAND_NAMES, CARDS | st.none()),
     st.builds(DealCorrected, LAID),
+    st.builds(DealCorrected, st.fixed_dictionaries({"board": st.lists(CARDS, max_size=7, unique=True).map(tuple)})),
     st.builds(SeatActed, seat=SEATS, action=st.just("stack"), amount=st.sampled_from((0, 90, 1000, 5000))),
 )
 LATE = st.builds(lambda event, ms: replace(event, overtaken=ms, age_ms=ms), ACTS | RARE, st.integers(1, 9_000))
