@@ -190,7 +190,10 @@ def net(deal: Deal) -> dict[int, int]:
 
 
 def closed(p: Position, *, void: bool) -> Position:
-    """The seats after the hand. A void hand returns the chips of each seat."""
+    """The seats after the hand. A void hand returns the chips of each seat.
+
+    A correction may take more from a seat than its stack was entered with since: then its chips are not known.
+    """
     deal = p.deal
     if deal is None:
         return p
@@ -202,8 +205,11 @@ def closed(p: Position, *, void: bool) -> Position:
             idle[seat] = 0 if deal.bets.bets.get(seat) else idle.get(seat, 0) + 1
     for seat in p.leaving:
         stacks.pop(seat, None)
+    short = [seat for seat, chips in stacks.items() if chips < 0]
+    stacks |= dict.fromkeys(short, 0)
+    unsure = tuple(dict.fromkeys((*p.unsure, *short)))
     idle = {seat: deals for seat, deals in idle.items() if seat in stacks}
-    p = replace(p, stacks=stacks, idle=idle, leaving=(), deal=None)
+    p = replace(p, stacks=stacks, idle=idle, leaving=(), unsure=unsure, deal=None)
     if void and not deal.dealt:
         return replace(p, named=deal.bets.order[0])
     return replace(p, fresh=tuple(seat for seat in p.fresh if seat not in deal.bets.order))

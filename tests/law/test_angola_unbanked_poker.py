@@ -499,3 +499,16 @@ def test_a_seat_that_left_gets_no_stack_by_a_correction(kind: Any) -> None:
     poker.tell(RoundVoided())
     assert f"seat_{left}" not in poker.detail["stacks"]
     assert min(poker.stacks) >= 0
+
+
+@every_game
+def test_a_stack_that_a_correction_would_make_negative_is_entered_again(kind: Any) -> None:
+    poker = opened(table(kind))
+    folded(poker)
+    won = next(int(name[5:]) for name, fate in poker.result.outcome["seats"].items() if fate == "wins")
+    poker.acts(f"{won} stack 0")
+    poker.tell(RoundVoided())
+    assert poker.detail["stacks"][f"seat_{won}"] == 0
+    assert sum(poker.detail["stacks"].values()) == 30_000
+    poker.tell(BetsOpened())
+    assert poker.waits() == "stacks_unknown"
