@@ -370,7 +370,7 @@ class CheminDeFer(Game[Position]):
     def _goes(self, p: Position, seat: int, frame: Frame[Position] | None) -> tuple[Position, Effect]:
         """A player who leaves during a coup leaves at its end; before the bell his bets go back."""
         if p.closed and frame is not None:
-            return replace(p, leaving=(*p.leaving, seat)), BESIDE
+            return replace(p, leaving=p.leaving if seat in p.leaving else (*p.leaving, seat)), BESIDE
         p = replace(p, bank=leaves(p.bank, seat))
         if frame is None:
             return p, BESIDE

@@ -72,7 +72,7 @@ from rules.games.poker_betting import (
     withdraw,
 )
 from rules.games.poker_pots import Layering, Pot, Rake, pay, pots
-from rules.games.poker_table import Deal, Position, Variant, again, closed, seated
+from rules.games.poker_table import MAX_ASIDE, Deal, Position, Variant, again, closed, seated
 
 BOARD: Final = "board"
 AWAY: Final = frozenset(("stack", "rest", "return"))
@@ -308,7 +308,8 @@ class PokerGame(Game[Position]):
         if deal is not None and seat in deal.bets.order:
             bets = withdraw(deal.bets, seat) if seat in deal.bets.live() and len(deal.bets.live()) > 1 else deal.bets
             deal = replace(deal, bets=bets)
-            return self._on(replace(p, deal=deal, leaving=(*p.leaving, seat)), deal, PLAIN)
+            leaving = p.leaving if seat in p.leaving else (*p.leaving, seat)
+            return self._on(replace(p, deal=deal, leaving=leaving), deal, PLAIN)
         kept = {other: chips for other, chips in p.stacks.items() if other != seat}
         away = {other: deals for other, deals in p.resting.items() if other != seat}
         unsure = tuple(other for other in p.unsure if other != seat)
@@ -453,9 +454,8 @@ class PokerGame(Game[Position]):
         article = ("13(70)(d)", "13(70)(e)", "13(70)(f)")[deal.street]
         notes = () if deal.aside else (Note("street_too_early", say("street_early", n=deal.street + 1), article),)
         turn = deal.street == 1
-        early = replace(
-            deal, aside=(*deal.aside, card), bets=bind(bets, bets.waiting), burnt=not turn, burnt_after=turn
-        )
+        aside = (*deal.aside, card)[-MAX_ASIDE:]
+        early = replace(deal, aside=aside, bets=bind(bets, bets.waiting), burnt=not turn, burnt_after=turn)
         return early, Effect(notes, first=True)
 
     def _opened(self, deal: Deal) -> Deal:

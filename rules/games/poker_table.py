@@ -33,6 +33,8 @@ MOST_RESTS: Final = 2
 """Art. 13(13)."""
 IDLE_DEALS: Final = 5
 """Art. 14(18)."""
+MAX_ASIDE: Final = 5
+"""The most early cards kept of a hand: as many as there are common cards. A stuck shoe must not fill the memory."""
 
 
 class Variant(Struct, frozen=True):
@@ -52,9 +54,9 @@ class Deal(Struct, frozen=True, gc=False):
     see them before the showdown. `given`: own cards that a shoe reported, `packets` those of a shuffler. `unread`: how
     many own cards could not be read: each may be no card; the later ones would then be of other seats. `street`:
     complete common deals. `burnt`: the card before the next street is out; `burnt_after`: that of the street after it,
-    too (13(70)(e)). `speaker`: whose turn was first in the last round of bets. `aside`: common cards that came too
-    early. `turned`: whose card was turned in the deal (13(70)(c)). `acted`: a bet was reported after the first bets.
-    `unheard`: an action or a card was reported while the hand was suspended. `notes`: notes not yet published.
+    too (13(70)(e)). `speaker`: whose turn was first in the last round of bets. `aside`: the last common cards that came
+    too early. `turned`: whose card was turned in the deal (13(70)(c)). `acted`: a bet was reported after the first
+    bets. `unheard`: an action or a card was reported while the hand was suspended. `notes`: notes not yet published.
     `paid`, `back`, `pots`, `strengths`: at its end.
     """
 
