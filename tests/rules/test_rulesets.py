@@ -715,7 +715,7 @@ def test_no_more_is_settled_than_was_laid(name: str, night: list[Event]) -> None
         assert amount <= laid.get(seat, 0)
 
 
-# The largest state in JSON, in bytes, that was measured after up to 50 000 equal events is 216 000.
+# In bytes of JSON. The largest state that was measured had 216 000; none grew from 2000 to 50 000 equal events.
 LARGEST_STATE = 240_000
 # What the engine bounds in each round, and what a result repeats of it.
 BOUNDED_LISTS = frozenset({"facts", "after", "evidence", "irregularities"})
@@ -800,10 +800,10 @@ def told_again_and_again(ruleset: Game, state: Any, repeated: Sequence[Envelope]
 
 
 def stuck(event: Event, count: int) -> list[Envelope]:
-    """An event again and again, a second apart; all ids are equally long."""
+    """An event again and again, with ids of one length, 2 s apart: after 2500, hourly duties are noted as overdue."""
     source, first = "felt/1/site/table/t-1/device/d-1", 100_000
     return [
-        Envelope(f"edge-1:t-1:{first + n}", source, START + timedelta(seconds=n), event, first + n)
+        Envelope(f"edge-1:t-1:{first + n}", source, START + timedelta(seconds=2 * n), event, first + n)
         for n in range(count)
     ]
 
