@@ -10,6 +10,7 @@ from typing import Final, Generic, Literal, TypeAlias, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from protocols.contract.events import WagerPlaced
 from protocols.contract.reasons import Reason
 from protocols.contract.topics import Envelope
 from rules.engine.rounds import Round
@@ -98,6 +99,12 @@ class Frame(Struct, Generic[P], frozen=True, gc=False):
     def bets_known(self) -> bool:
         """Whether bets are reported here and none is missing: then a bet that was not reported was not laid."""
         return (self.wagered or self.tells_bets) and not self.lost
+
+    @property
+    def next_laid(self) -> bool:
+        """Whether a bet was laid since its end: it is of the next round, whose opening may be missing."""
+        placed = (fact for fact in self.after if isinstance(fact.event, WagerPlaced))
+        return any(fact.time > self.facts[-1].time for fact in placed)
 
     @property
     def counts(self) -> bool:

@@ -98,7 +98,7 @@ from rules.engine.ruleset import (
     Voided,
     Wager,
 )
-from rules.engine.sameness import as_read_back, is_new, same_open, same_outcome, same_result, same_step
+from rules.engine.sameness import as_read_back, disputed, is_new, same_open, same_outcome, same_result, same_step
 
 P = TypeVar("P", bound=Struct)
 
@@ -273,7 +273,7 @@ class Game(ABC, Generic[P]):
         """Keep a doubtful card: it belongs to no hand until a person decides."""
         return position
 
-    def reopens(self, position: P, event: Event) -> bool:
+    def reopens(self, position: P, event: Event, last: Frame[P]) -> bool:
         """Whether this event of the game, after a round that counts, still belongs to that round."""
         return False
 
@@ -289,7 +289,7 @@ class Game(ABC, Generic[P]):
         """The round with the bets that are certain."""
         return without_bets(frame.round) if frame.lost else frame.round
 
-    def ended_in_doubt(self, position: P) -> bool:
+    def ended_in_doubt(self, position: P, last: Frame[P]) -> bool:
         """Whether events that are missing since the last round may be its own."""
         return False
 
@@ -380,8 +380,9 @@ class Engine(Generic[P]):
         """Apply an event of the game. `told`: the fact as reported, if part of it was applied already."""
         frame, verdicts = table.open, NO_VERDICTS
         if frame is None:
-            if table.last is not None and table.last.counts and self.game.reopens(table.position, fact.event):
-                table = self._reopened(table, table.last)
+            last = table.last
+            if last is not None and last.counts and self.game.reopens(table.position, fact.event, last):
+                table = self._reopened(table, last)
             elif self.game.begins(table.position, fact.event):
                 table, verdicts = self._begin(table, fact)
             else:
@@ -600,8 +601,9 @@ class Engine(Generic[P]):
         table = replace(table, position=self.game.missed(table.position, fact.event))
         if frame is None:
             table, last = keep_after(replace(table, doubt=BEFORE_CARD), fact), table.last
-            doubted = last if self.game.ended_in_doubt(table.position) else None
-            return self._disputed(table, doubted, fact) if doubted is not None else (table, ())
+            if last is not None and last.counts and self.game.ended_in_doubt(table.position, last):
+                return self._disputed(table, last, fact)
+            return table, ()
         frame = replace(frame, lost=True)
         if not frame.round.closed:
             doubt = say("since_opened")
@@ -828,7 +830,10 @@ class Engine(Generic[P]):
     def _adopted(
         self, old: Table[P], new: Table[P], said: tuple[Verdict, ...], fact: Fact, *, person: bool
     ) -> Step[P] | None:
-        """The table after these facts, and the new verdicts; None where they contradict published ones."""
+        """The table after these facts, and the new verdicts; None where they contradict published ones.
+
+        A result that was not published, and that later facts dispute, is left out: its round waits for a person.
+        """
         known = {one.round.id: one for one in (old.last, old.open) if one is not None}
         results = {one.result.round: one.result for one in said if isinstance(one, Resolved | Voided | Corrected)}
         opened = {one.round for one in said if isinstance(one, Opened)}
@@ -844,7 +849,13 @@ class Engine(Generic[P]):
             return None
         if old.last is not None and new.last is not None and new.last.round.id == old.last.round.id and not changed:
             new = replace(new, last=replace(new.last, result=old.last.result))
+        waits = frozenset(id_ for id_ in disputed(said) if id_ not in known or known[id_].result is None)
+        if waits - {new.open.round.id if new.open else ""}:
+            return None  # a payment settles no doubt about a result that it did not know
+        if waits and new.open is not None:
+            new = replace(new, open=replace(new.open, result=None, position=None))
         out = [verdict for verdict in said if is_new(verdict, known, changed, new, fact)]
+        out = [verdict for verdict in out if not (isinstance(verdict, Resolved) and verdict.result.round in waits)]
         for id_ in changed - {one.result.round for one in out if isinstance(one, Corrected)}:
             out.insert(0, Corrected(replace(results[id_], supersedes=id_)))
         return new, tuple(out)

@@ -55,6 +55,17 @@ def same_open(one: Table[P], other: Table[P]) -> bool:
     return first.round == second.round and first.lost == second.lost
 
 
+def disputed(said: tuple[Verdict, ...]) -> set[str]:
+    """The rounds that were resolved and put in doubt by the same facts."""
+    resolved, found = set[str](), set[str]()
+    for verdict in said:
+        if isinstance(verdict, Resolved):
+            resolved.add(verdict.result.round)
+        elif isinstance(verdict, Suspended) and verdict.round in resolved:
+            found.add(verdict.round)
+    return found
+
+
 def is_new(verdict: Verdict, known: dict[str, Frame[P]], changed: set[str], new: Table[P], fact: Fact) -> bool:
     """Whether a verdict of the facts played again was not published yet."""
     match verdict:

@@ -24,12 +24,14 @@ Step: TypeAlias = tuple["Position", Effect]
 Notes: TypeAlias = tuple[Note, ...]
 NO_NOTES: Final[Notes] = ()
 UNLIMITED: Final = -1
-TableDoubt: TypeAlias = Literal["seats", "card_after_end", "loss_after_end"]
+TableDoubt: TypeAlias = Literal["seats", "card_after_end", "decision_after_end", "loss_after_end"]
 """The doubts about a table between its rounds.
 
-`seats`: the known open seats may be incomplete. `card_after_end`, `loss_after_end`: a card, or a loss of
-events, came between the end of the last round and its payment. With both a hand of that round may not be known.
+`seats`: the known open seats may be incomplete. `card_after_end`, `decision_after_end`, `loss_after_end`: a card, a
+decision of a seat without a hand, or a loss of events, came between the end of the last round and its payment. With two
+of them a hand of that round may not be known.
 """
+AFTER_END: Final[tuple[TableDoubt, ...]] = ("card_after_end", "decision_after_end", "loss_after_end")
 # Why a decision was not taken: the codes of these irregularities.
 _REFUSALS: Final = frozenset(
     (

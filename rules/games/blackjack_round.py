@@ -40,6 +40,7 @@ from rules.engine.ruleset import Award, Result, View, Void, Wager, Win
 from rules.games.blackjack import DEALER, UNSURE, Compared, Hand, House, Play, count, is_blackjack, said
 from rules.games.blackjack_corrections import hands_of, left_open, named, relaid
 from rules.games.blackjack_decisions import (
+    AFTER_END,
     NEVER_PLAYED,
     NO_NOTES,
     UNLIMITED,
@@ -47,6 +48,7 @@ from rules.games.blackjack_decisions import (
     Notes,
     Position,
     Step,
+    TableDoubt,
     Text,
     last_refusal,
     noting,
@@ -215,16 +217,20 @@ class BlackjackRounds(Game[Position]):
         """Only the opening of the bets begins a round."""
         return False
 
-    def reopens(self, position: Position, event: Event) -> bool:
-        """Whether a card before the payment still belongs to the round: a needless one of the bank, or of an unknown
-        hand.
+    def reopens(self, position: Position, event: Event, last: Frame[Position]) -> bool:
+        """Whether an event before the payment still belongs to the round: a needless card of the bank, or a card or a
+        decision of an unknown hand.
         """
+        if isinstance(event, SeatActed):
+            return (
+                _unseated(position, event.seat) and _unknown_hand(position, "decision_after_end") and not last.next_laid
+            )
         if not isinstance(event, CardDrawn) or event.card not in PIPS or position.burn:
             return False
-        last = self._takes_needless(position)
-        if last is None and "loss_after_end" in position.doubts:  # a hand of that round may be unknown
+        if _unpaid(position) and _unknown_hand(position, "card_after_end") and not last.next_laid:
             return True
-        if last is None or last.extra or is_blackjack(last.bank):
+        play = self._takes_needless(position)
+        if play is None or play.extra or is_blackjack(play.bank):
             return False
         return self.text.unseen_extra_counts and event.face == "down"
 
@@ -237,7 +243,7 @@ class BlackjackRounds(Game[Position]):
         # If the last round did not burn its card, one card is due, not two.
         burn = max(p.burn, 1) if following and each != "none" and p.burn >= 0 else p.burn
         p = replace(p, play=play, open=True, paid=False, shoe="used", burn=burn, standing=(), earlier=0)
-        return p.without_doubts("card_after_end", "loss_after_end"), (), False, PLAIN
+        return p.without_doubts(*AFTER_END), (), False, PLAIN
 
     def over(self, position: Position) -> bool:
         """Whether the hands and the bank are complete."""
@@ -291,8 +297,7 @@ class BlackjackRounds(Game[Position]):
             p = self._maybe_burnt(p) if p.shoe == "used" and not p.burn else replace(p, burn=UNSURE if p.burn else 0)
             if p.shoe != "unknown" or p.seats:
                 p = p.with_doubts("seats")
-            after_end = play is not None and not p.paid
-            return p.with_doubts("loss_after_end") if after_end else p.without_doubts("loss_after_end")
+            return p.with_doubts("loss_after_end") if _unpaid(p) else p.without_doubts("loss_after_end")
         play = play.with_doubts("bets")
         if not play.closed or not play.dealt:
             play = play.with_doubts("seats")
@@ -300,9 +305,14 @@ class BlackjackRounds(Game[Position]):
             play = replace(play, unread=UNSURE)
         return replace(p, play=play, burn=UNSURE if p.burn else 0).with_doubts("seats")
 
-    def ended_in_doubt(self, position: Position) -> bool:
-        """Whether an unrequested card may belong to a hand whose bet is among the lost events."""
-        return {"card_after_end", "loss_after_end"} <= {*position.doubts}
+    def ended_in_doubt(self, position: Position, last: Frame[Position]) -> bool:
+        """Whether the last round may have had a hand whose bet is among the lost events."""
+        return _unpaid(position) and _unknown_hand(position) and not last.next_laid
+
+    def stands(self, now: Position, ended: Position, *, waits: bool) -> Position | None:
+        """A payment that settles a disputed round also ends the doubts since its end."""
+        stands = super().stands(now, ended, waits=waits)
+        return None if stands is None else replace(stands, paid=True).without_doubts(*AFTER_END)
 
     def unused(self, position: Position, fact: Fact) -> tuple[Position, Effect]:
         """Suspend as after a loss; a decision that came too late must be entered again."""
@@ -355,7 +365,10 @@ class BlackjackRounds(Game[Position]):
                 return self._card(p, play, round_, card, face)
             case CardDrawn() | CardUnreadable():
                 return self._unreadable(p, play, round_)
-            case SeatActed() as told:
+            case SeatActed(seat=seat) as told:
+                if self.house.over(play) and not play.of(seat) and not round_.suspended:  # the round was resolved
+                    doubt = MISSING if "loss_after_end" in p.doubts else say("mispulled_or_unseated", seat=seat)
+                    return p.with_doubts("decision_after_end"), Effect(suspend=doubt)
                 return self._decisions.acted(p, play, round_, told)
             case WagerPlaced() | WagerWithdrawn() as one:
                 return self._wager(p, play, round_, fact, one)
@@ -394,6 +407,7 @@ class BlackjackRounds(Game[Position]):
                 )
             case SeatActed(seat=seat, hand=number, action=action):
                 text = say("seat_hand_action", seat=seat, number=number, action=action)
+                p = p.with_doubts("decision_after_end") if _unseated(p, seat) else p
                 return p, noting("decision_without_round", text, self.law_of["decision"])
             case HoleCardPeeked():
                 return p, noting("peek_without_deal", say("peek_no_card"), self.law_of["peek"])
@@ -406,7 +420,7 @@ class BlackjackRounds(Game[Position]):
             case ShoeEmptied() if self.text.device != "continuous":
                 return replace(p, left=0), PLAIN
             case RoundPaid() if p.play is not None:
-                return replace(p, paid=True).without_doubts("card_after_end", "loss_after_end"), PLAIN
+                return replace(p, paid=True).without_doubts(*AFTER_END), PLAIN
             case _:
                 return p, PLAIN
 
@@ -497,7 +511,7 @@ class BlackjackRounds(Game[Position]):
             p, play, round_, notes = self._close(p, play, round_)
             reason, round_ = _before_bell(play), replace(round_, closed=True)
             return replace(p, play=play.with_stray(card)), Effect(notes, suspend=reason, round=round_)
-        if self.house.over(play) and "loss_after_end" in p.doubts:  # the round was resolved, and a hand may be unknown
+        if self.house.over(play) and _unknown_hand(p, "card_after_end"):  # the round was resolved
             return replace(p, play=play.with_stray(card)), Effect(suspend=MISSING)
         if self.house.over(play):  # the round was resolved; an ace of the bank may count one now
             text = say("extra_card_counts")
@@ -560,10 +574,10 @@ class BlackjackRounds(Game[Position]):
         if p.burn:
             return replace(p, burn=max(p.burn - 1, UNSURE)), PLAIN
         last = self._takes_needless(p)
-        unpaid, p = p.play is not None and not p.paid, self._maybe_burnt(p)
+        p = p.with_doubts("card_after_end") if _unpaid(p) else p.without_doubts("card_after_end")
+        p = self._maybe_burnt(p)
         if last is not None:
             return p, noting("bank_extra_card", say("extra_card_void", round=last.round), self.law_of["bank"])
-        p = p.with_doubts("card_after_end") if unpaid else p.without_doubts("card_after_end")
         return p, noting("card_without_round", say("card_no_deal"), self.law_of["deal"])
 
     def _maybe_burnt(self, p: Position) -> Position:
@@ -778,6 +792,27 @@ _CARDS: Final = ("card", "burn")
 def bad_bet(code: str, one: WagerPlaced | WagerWithdrawn, article: str) -> Note:
     """Why a bet of a seat is refused."""
     return Note(code, say("seat_bet", seat=one.seat, bet=one.bet), article)
+
+
+def _unpaid(p: Position) -> bool:
+    """Whether the last round ended and its prizes are not paid yet."""
+    return p.play is not None and not p.paid
+
+
+def _unseated(p: Position, seat: int) -> bool:
+    """Whether a seat has no hand in the last round, which is not paid yet."""
+    return p.play is not None and not p.paid and not p.play.of(seat)
+
+
+def _unknown_hand(p: Position, *more: TableDoubt) -> bool:
+    """Whether two signs show that the bet of a hand of the last round was not reported.
+
+    The signs are what came since its end, `more`, and a card that no hand of it had asked for; a person who enters the
+    hands settles the last one.
+    """
+    signs = {*more, *(one for one in AFTER_END if one in p.doubts)}
+    mispulled = p.play is not None and "mispulled" in p.play.doubts and not p.play.corrected
+    return len(signs) + mispulled > 1
 
 
 def _before_bell(play: Play) -> Reason:

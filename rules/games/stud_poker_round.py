@@ -127,8 +127,11 @@ class StudPokerRounds(StudPokerTurns):
         """The jackpot bets of a void round."""
         return position.left
 
-    def reopens(self, position: Position, event: Event) -> bool:
+    def reopens(self, position: Position, event: Event, last: Frame[Position]) -> bool:
         """Whether it is another decision before the payment, or a card after a result that came without cards."""
+        return self._changes(position, event)
+
+    def _changes(self, position: Position, event: Event) -> bool:
         deal = position.deal
         if deal is None or deal.paid or "bets" in position.doubts:
             return False
@@ -216,7 +219,7 @@ class StudPokerRounds(StudPokerTurns):
 
     def matters(self, position: Position, event: Event) -> bool:
         """Whether it is a different decision, which alone changes an ended round."""
-        return isinstance(event, SeatActed | WagerPlaced) and self.reopens(position, event)
+        return isinstance(event, SeatActed | WagerPlaced) and self._changes(position, event)
 
     def unused(self, position: Position, fact: Fact) -> Step:
         """Suspend the round: a late decision contradicts the known one."""

@@ -1,10 +1,12 @@
 """Angola blackjack/21, articles 6 to 8 of Decreto Executivo 261/22, paragraph by paragraph. Amounts by hand."""
 
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
 from typing import Any, Literal
 
+import msgspec
 import pytest
-from helpers import codes, game_of, only, play, results, script
+from helpers import START, codes, game_of, only, play, results, script
 
 from protocols.contract.events import (
     MOST,
@@ -33,6 +35,7 @@ from protocols.contract.events import (
     WagerPlaced,
     WagerWithdrawn,
 )
+from protocols.contract.topics import Envelope
 from rules.angola.blackjack import Blackjack
 from rules.engine.facts import Table
 from rules.engine.ruleset import (
@@ -559,6 +562,90 @@ def test_a_mispulled_card_and_a_decision_without_a_hand_are_a_doubt(decision_fir
     (*_, doubt) = play(game(), whole({1: "TS 9C"}, "7H 5D", [*told, act(1, "stand")], bets=[bet(1)]))
     assert isinstance(doubt, Suspended)
     assert (doubt.reason.code, doubt.reason.values) == ("mispulled_or_unseated", {"seat": 5})
+
+
+UNSEATED: list[Event] = [act(5, "stand")]
+LOSS: list[Event] = [EventsMissed(1)]
+# The bet of a seat was not reported, and a hand was dealt to it: signs of that before the payment.
+BLACKJACK = whole({1: "TC AC"}, "9C 9D", bets=[bet(1)])
+MISPULLED = whole({1: "TS 9C"}, "7H 5D", draw("9D", "down"), act(1, "stand"), bets=[bet(1)])
+
+
+@pytest.mark.article("6(23)", "6(24)")
+@pytest.mark.parametrize(
+    ("over", "then"),
+    [
+        (BLACKJACK, [*LOSS, *draw("KC")]),
+        (BLACKJACK, [*draw("KC"), *LOSS]),
+        (BLACKJACK, [*draw("KC"), *UNSEATED]),
+        (BLACKJACK, [*UNSEATED, *draw("KC")]),
+        (BLACKJACK, [*LOSS, *UNSEATED]),
+        (BLACKJACK, [*UNSEATED, *LOSS]),
+        (MISPULLED, UNSEATED),
+        (MISPULLED, LOSS),
+        (MISPULLED, draw("KC")),
+    ],
+)
+def test_two_signs_of_an_unknown_hand_put_the_result_in_doubt_until_it_is_paid(
+    over: list[Event], then: list[Event]
+) -> None:
+    ruleset = game()
+    first = only(play(ruleset, over))
+    (*_, doubt) = play(ruleset, [*over, *then])
+    assert isinstance(doubt, Suspended)
+    (*_, stands) = play(ruleset, [*over, *then, RoundPaid()])
+    assert isinstance(stands, Corrected)
+    assert stands.result.settlements == first.settlements
+    # The payment settles it, and one sign is no doubt.
+    after_it = play(ruleset, [*over, *then, RoundPaid(), *then])
+    assert [type(one_) for one_ in after_it].count(Suspended) == 1
+    for quiet in ([RoundPaid(), *then], then[1:]):
+        assert Suspended not in map(type, play(ruleset, [*over, *quiet]))
+
+
+@pytest.mark.article("6(23)")
+def test_one_sign_of_an_unknown_hand_is_no_doubt() -> None:
+    for sign in (LOSS, UNSEATED, draw("KC"), draw("KC QC"), [act(1, "stand"), *draw("KC")]):
+        assert Suspended not in map(type, play(game(), [*BLACKJACK, *sign]))
+    laid = {"dealer": ("7H", "5D", "9D"), "1.1": ("TS", "9C")}
+    for sign in (LOSS, UNSEATED, draw("KC")):  # a person said which hands lie there
+        assert Suspended not in map(type, play(game(), [*MISPULLED, DealCorrected(laid), *sign]))
+
+
+def arrived(events: Iterable[tuple[str, float, Event]]) -> list[Envelope]:
+    """Events as envelopes: the device, the second in which it arrived, and the event."""
+    return [
+        Envelope(f"e{n}", f"felt/1/site/table/t-1/device/{device}", START + timedelta(seconds=at), event, n)
+        for n, (device, at, event) in enumerate(events, 1)
+    ]
+
+
+def test_a_bet_of_the_next_round_ends_the_doubt_about_the_last() -> None:
+    """The payment, the opening and the bell of the next round were lost: its cards are no hand of the last one."""
+    told = [*BLACKJACK, bet(2), *draw("KC"), *LOSS, *draw("8D")]
+    state, verdicts = game().start("t-1"), list[Verdict]()
+    for seen in arrived(("d", at, one_) for at, one_ in enumerate(told)):
+        state, more = game().apply(state, seen)
+        verdicts += more
+    assert Suspended not in map(type, verdicts)
+
+
+@pytest.mark.parametrize("paid", [False, True])
+def test_a_late_bet_publishes_no_result_that_later_events_dispute(paid: bool) -> None:
+    """The bets of seats 1 and 5 come late, one after the other: with one of them a card would lie wrongly."""
+    dealt = [*draw("TS 6H 7H 9C 9D TD"), act(1, "stand"), act(5, "stand"), *([RoundPaid()] if paid else [])]
+    laid = [msgspec.structs.replace(bet(seat), age_ms=19_000 - seat, overtaken=18_000 - seat) for seat in (1, 5)]
+    ruleset = game(mispulled="unseen")
+    state, verdicts = ruleset.start("t-1"), list[Verdict]()
+    told = [("d", at, one_) for at, one_ in enumerate([BetsClosed(), *dealt], 9)]
+    late = [("sensors", 20, one_) for one_ in laid]
+    for seen in arrived([("d", 0, BetsOpened()), *told, *late]):
+        state, more = ruleset.apply(state, seen)
+        if seen.event == laid[0]:
+            assert (results(more), ruleset.view(state).phase) == ([], "suspended")
+        verdicts += more
+    hands = [one_.outcome["hands"] for one_ in results(verdicts)]
+    assert hands == ([] if paid else [{"dealer": ("7H", "TD"), "1.1": ("TS", "9C"), "5.1": ("6H", "9D")}])
 
 
 @pytest.mark.article("6(23)")
