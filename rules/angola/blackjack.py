@@ -47,6 +47,9 @@ Readings:
 - 7(10): another amount than one chip goes back whole, and does not play.
 - 8(3): "n.º 9" means 11; 8(7): "n.º 11" means 13; 8(8): "n.º 12" most likely means 14 (option `csm_burn`).
 - 8(12): a correction of a round that ended is refused once cards went back, also while the next bets are laid.
+- Two of these signs put the result in doubt until it is paid, because the bet of a hand may not have been reported: a
+  card nobody asked for in the round (6(23)); between its end and the payment a card, a decision of a seat without a
+  hand, a loss of events. A bet of the next round shows that the last one is over.
 - The text has no void round: bets come back, on the jackpot too.
 """
 

@@ -10,8 +10,9 @@ depend on which events were lost or late.
 The engine keeps the facts of the open round and of the last one. A late event is inserted at its time and the kept
 facts are played again from the position in which the older round began: a *refold*. If no published result changes, the
 new verdicts are published, and a round that waited may go on. If a result would change, the event is not used and the
-result is disputed; while the next round is open, the event counts as a loss instead. A person's decision that names the
-last round while the next is open is inserted after its facts in the same way, and then corrects the published result.
+result is disputed; while the next round is open, the event counts as a loss instead, and `doubts_last` may publish a
+doubt about the result, which stays until a person corrects it. A person's decision that names the last round while the
+next is open is inserted after its facts in the same way, and then corrects the published result.
 
 To write a game: a frozen Struct for the position `P` (the round's part, and what lasts between rounds, such as a shoe),
 a subclass `class State(Table[P], frozen=True)` (so that JSON decodes it), and a `Game[P]` with:
@@ -280,6 +281,10 @@ class Game(ABC, Generic[P]):
     def matters(self, position: P, event: Event) -> bool:
         """Whether a late event of the game may change the round that ended."""
         return True
+
+    def doubts_last(self, last: Frame[P], fact: Fact) -> bool:
+        """Whether a late event that cannot be used shows, while the next round is open, that the last one is wrong."""
+        return False
 
     def unused(self, position: P, fact: Fact) -> tuple[P, Effect]:
         """The effect of a late fact that puts the ended round in doubt; its `remedy` names what a person may do."""
@@ -786,6 +791,8 @@ class Engine(Generic[P]):
         verdicts: tuple[Verdict, ...] = ()
         if isinstance(fact.event, BetsClosed) and table.open is not None and not table.open.round.closed:
             table, verdicts = self._bell(table, fact)  # bets are over
+        if table.open is not None and last is not None and last.counts and self.game.doubts_last(last, fact):
+            verdicts += (Suspended(last.round.id, LATE, self.game.remedy),)  # its result is in place until corrected
         table, more = self._missed(table, replace(fact, event=EventsMissed(count=1)))
         return table, (*verdicts, *more, *self._too_late(fact))
 

@@ -343,6 +343,15 @@ class Coups(Game[Position]):
         told, aside = (*position.told, fact.event.card), (*position.aside, fact.event.card)
         return replace(position, burn=0, told=told[-MAX_TOLD:], aside=aside[-MAX_TOLD:])
 
+    def doubts_last(self, last: Frame[Position], fact: Fact) -> bool:
+        """Whether the shoe was started before the last card of a coup: cards of its burn were dealt to the hands.
+
+        Without its age the time of the start is not known. The bell ends the burn in any case.
+        """
+        if not isinstance(fact.event, ShoeStarted) or self.house.bell:
+            return False
+        return not fact.event.age_ms or fact.time < last.facts[-1].time
+
     def left_over(self, position: Position) -> Effect:
         """Without a bell the next card may still belong to the coup that ended."""
         if self.house.bell or not position.aside:

@@ -2293,6 +2293,35 @@ def test_a_card_that_comes_late_is_put_at_its_time_and_the_coup_counts() -> None
     assert ruleset.view(state).phase == "resolved"
 
 
+@pytest.mark.article("2(1)")
+@pytest.mark.parametrize(("started", "doubts"), [(1.0, 2), (7.5, 1)])
+def test_a_shoe_start_that_comes_late_doubts_the_coup_that_was_dealt_as_if_it_had_not_come(
+    started: float, doubts: int
+) -> None:
+    """The console's line hung: the burnt card began the first coup, and its last card the next one.
+
+    A shoe that was started between the two coups leaves the first one as it is.
+    """
+    late = ShoeStarted(8, age_ms=int((12 - started) * 1000), overtaken=int((8 - started) * 1000))
+    cards = enumerate(["QC", "TH", "7C", "6D"], 3)
+    events: list[tuple[str, float, Event]] = [("shoe", at, CardDrawn(card)) for at, card in cards]
+    ruleset = game()
+    state, verdicts = ruleset.start("t-1"), list[Verdict]()
+    for seen in told_by([*events, ("shoe", 8, CardDrawn("TS")), ("console", 12, late)]):
+        state, new = ruleset.apply(state, seen)
+        verdicts += new
+    assert kinds(verdicts[:5]) == [Opened, Closed, Resolved, Opened, Closed]
+    assert isinstance(verdicts[2], Resolved)
+    first, second = verdicts[2].result.round, ruleset.view(state).round
+    waits = [(one.round, one.reason.code) for one in verdicts if isinstance(one, Suspended)]
+    assert waits == [(first, "late_doubt"), (second, "round_events")][-doubts:]
+    # A person corrects the first coup by its name; the second one waits for its own.
+    said = DealCorrected(fixed("T6", "7T").hands, first)
+    _, new = ruleset.apply(state, Envelope("e9", "felt/1/site/table/t-1/device/console", START, said, 9))
+    corrected = [one.result for one in new if isinstance(one, Corrected)]
+    assert [(one.round, hands_of(one)) for one in corrected] == [(first, ("T6", "7T"))]
+
+
 def test_a_correction_that_comes_late_and_changes_the_result_puts_it_in_doubt() -> None:
     """It was said before the last card: whether the result stands a person says."""
     said = DealCorrected(fixed("9", "3").hands, age_ms=6000, overtaken=4000)
