@@ -346,11 +346,11 @@ class Coups(Game[Position]):
     def doubts_last(self, last: Frame[Position], fact: Fact) -> bool:
         """Whether the shoe was started before the last card of a coup: cards of its burn were dealt to the hands.
 
-        Without its age the time of the start is not known. The bell ends the burn in any case.
+        The age of the start must be known, and the bell ends the burn in any case.
         """
-        if not isinstance(fact.event, ShoeStarted) or self.house.bell:
+        if not isinstance(fact.event, ShoeStarted) or not fact.event.age_ms or self.house.bell:
             return False
-        return not fact.event.age_ms or fact.time < last.facts[-1].time
+        return fact.time < last.facts[-1].time
 
     def left_over(self, position: Position) -> Effect:
         """Without a bell the next card may still belong to the coup that ended."""

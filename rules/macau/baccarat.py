@@ -50,8 +50,8 @@ Losses:
 - Under `first_card` a loss between two coups leaves the first card of the next one unknown: the next card suspends. So
   do cards that were reported or lost while a coup waited and belong to none of its hands; the payment does not settle
   them. The card of art. 8 is settled by hands whose first card came next after it.
-- Under `first_card` a start of the shoe that comes late leaves a doubt about the last coup, if the shoe was started
-  before the last card of that coup. Its result is in place until it is corrected by its name.
+- Under `first_card` a start of the shoe that comes late with its age leaves a doubt about the last coup, if the shoe
+  was started before the last card of that coup. Its result is in place until it is corrected by its name.
 - A loss that is proved only later, such as that of the start of a shoe, is not covered: its count does not show what
   was lost. Neither is a coup before the last one. A table that must exclude both uses `bell`.
 - A loss during a coup may be of a bet or of a withdrawal: the coup is resolved or void without settlements, and its
