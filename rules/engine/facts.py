@@ -4,13 +4,15 @@
 states of a round: a frozen value is never part of a cycle, so that the garbage collector need not visit it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
 from typing import Final, Generic, Literal, TypeAlias, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from protocols.contract.events import WagerPlaced
+from protocols.contract.events import DealCorrected, WagerPlaced
 from protocols.contract.reasons import Reason
 from protocols.contract.topics import Envelope
 from rules.engine.rounds import Round
@@ -22,6 +24,23 @@ Hands: TypeAlias = Mapping[str, tuple[str, ...]]
 
 class Fact(Envelope, frozen=True, array_like=True, gc=False):
     """An event as a round keeps it. `time`: when it happened; `source`: the device alone."""
+
+
+@lru_cache(4096)
+def device_of(source: str) -> str:
+    """`Envelope.device` of this source; cached, because few devices send many events."""
+    return source.rpartition("/")[2]
+
+
+def hands_of(fact: Fact) -> Hands:
+    """The hands that a person entered."""
+    assert isinstance(fact.event, DealCorrected)
+    return fact.event.hands
+
+
+def place_at(times: Sequence[datetime], moment: datetime) -> int:
+    """The place of an event that happened at this moment among events that happened at these times."""
+    return max((n for n, time in enumerate(times, 1) if time <= moment), default=0)
 
 
 class Note(Struct, frozen=True):

@@ -30,9 +30,9 @@ a subclass `class State(Table[P], frozen=True)` (so that JSON decodes it), and a
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
 
@@ -65,9 +65,12 @@ from rules.engine.facts import (
     Note,
     Step,
     Table,
+    device_of,
+    hands_of,
     keep,
     keep_after,
     open_frame,
+    place_at,
     with_after,
     with_fact,
 )
@@ -345,7 +348,7 @@ class Engine(Generic[P]):
         event, happened = seen.event, seen.time
         if event.age_ms and event.age_ms < _A_DAY_MS:
             happened -= timedelta(milliseconds=event.age_ms)
-        fact = Fact(seen.id, _device(seen.source), happened, event)
+        fact = Fact(seen.id, device_of(seen.source), happened, event)
         if event.overtaken:
             return self._late(table, fact) if self._is_fact(event) else (table, ())
         if type(event) in self.game.own:  # most events
@@ -684,10 +687,10 @@ class Engine(Generic[P]):
         ended = replace(again.last, sealed=True, result=last.result, round=last.round)  # no number is used twice
         again = replace(again, last=ended)
         assert ended.position is not None
-        position, effect = self.game.lay(ended.position, _hands(fact), ended, None, named=True, reopened=False)
+        position, effect = self.game.lay(ended.position, hands_of(fact), ended, None, named=True, reopened=False)
         if not effect.suspend and self.game.laid(position) == self.game.laid(ended.position):
             return again, voided_
-        again, corrected = self._corrected(again, fact, _hands(fact))
+        again, corrected = self._corrected(again, fact, hands_of(fact))
         return again, voided_ + corrected
 
     def _about_last(self, table: Table[P], fact: Fact, named: str) -> Step[P]:
@@ -779,7 +782,7 @@ class Engine(Generic[P]):
         if not self.game.follows_loss(fact.event):
             before = [n for n in before if not isinstance(kept[n - 1].event, _LOSSES)]
         own = max(before, default=0)
-        places = {max(own, _place(times, moment)) for moment in (fact.time - TOGETHER, fact.time + TOGETHER)}
+        places = {max(own, place_at(times, moment)) for moment in (fact.time - TOGETHER, fact.time + TOGETHER)}
         return set(range(min(places), max(places) + 1)) if 0 not in places else set()
 
     def _unplaced(self, table: Table[P], fact: Fact) -> Step[P]:
@@ -893,20 +896,5 @@ _KINDS = BetsOpened | BetsClosed | WagerPlaced | WagerWithdrawn | _PERSONS | _LO
 _A_DAY_MS: Final = 86_400_000
 
 
-@lru_cache(4096)
-def _device(source: str) -> str:
-    """`Envelope.device` of this source; cached, because few devices send many events."""
-    return source.rpartition("/")[2]
-
-
 def _named(event: Event) -> str:
     return event.round if isinstance(event, _PERSONS) else ""
-
-
-def _hands(fact: Fact) -> Hands:
-    assert isinstance(fact.event, DealCorrected)
-    return fact.event.hands
-
-
-def _place(times: list[datetime], moment: datetime) -> int:
-    return max((n for n, time in enumerate(times, 1) if time <= moment), default=0)
