@@ -157,7 +157,7 @@ def _pay(draft: Draft, order: Pay) -> None:
 
 
 def _refuse_other_kind(first: str, second: str) -> None:
-    """Raises Refused if one name is of a local account and the other of the provider: one person may have both."""
+    """Raises Refused if one name is of a local account and the other of the provider: a person may have both kinds."""
     if may_be_one_person(first, second):
         raise Refused(
             f"{first} has another kind of account, and a person may have both kinds: let a user of the same kind do it"

@@ -229,7 +229,7 @@ async def test_one_person_with_a_local_account_and_one_of_the_provider_is_one(po
     secret = site.users.begin("openid:sam:4711", "", "", "supervisor")
     async with site.console.browser(secret=secret) as browser:
         said = await browser.get((await order(browser, "pay", win=name)).headers["location"])
-        assert "one person may have both" in said.text
+        assert "a person may have both kinds" in said.text
     assert state(pools) == "confirmed"
 
 

@@ -148,7 +148,7 @@ def test_an_account_here_and_one_of_the_provider_are_perhaps_one_person(
     [proposal] = books.keeper.books["red"].proposals
     reply = books.send(signed(key, books.request(Approve(second, proposal.id)), "approve"), "approve")
     assert reply.status == "refused"
-    assert "one person may have both" in reply.text
+    assert "a person may have both kinds" in reply.text
 
 
 def test_a_person_of_a_provider_who_changes_the_shown_name_stays_the_same() -> None:
