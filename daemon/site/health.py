@@ -19,6 +19,8 @@ from daemon.site.streams import DUPLICATES_S, EV, LEAST_VERSION, OWN_TOPICS, REP
 __all__ = ["Facts", "Finding", "Node", "StreamFacts", "findings", "make_streams", "measured"]
 
 TIMEOUT_S = 5.0
+ELECTION_S = 60.0
+"""The most for a new stream: it is made once its copies have elected a leader, which is slow on busy computers."""
 CLOCK_S = 2.0
 LEAST_PAYLOAD = 1024 * 1024 + 64 * 1024
 FULL = 0.8
@@ -200,7 +202,7 @@ async def make_streams(config: Config, events_gb: int) -> list[str]:
     Raises nats.errors.Error, OSError, TimeoutError, ValueError.
     """
     connection = await _connected(config)
-    jetstream, lines = connection.jetstream(timeout=TIMEOUT_S), []
+    jetstream, lines = connection.jetstream(timeout=ELECTION_S), []
     try:
         for one in STREAMS:
             settings = StreamConfig(

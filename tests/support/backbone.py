@@ -34,7 +34,7 @@ async def jetstream(nodes: Nodes) -> AsyncIterator[Any]:
 
     connection = await nats.connect(nodes.servers, max_reconnect_attempts=-1)
     try:
-        yield connection.jetstream(timeout=5)
+        yield connection.jetstream(timeout=60)
     finally:
         await connection.close()
 

@@ -203,7 +203,7 @@ async def _holdings(config: Config, second: Config, database: Postgres) -> list[
     settled = [one for result in results for one in result.settlements]
     connection = await nats.connect(list(config.backbone.servers), max_reconnect_attempts=-1)
     try:
-        jetstream = connection.jetstream(timeout=5)
+        jetstream = connection.jetstream(timeout=60)
         ev, res = [int((await jetstream.stream_info(name)).state.messages) for name in ("EV", "RES")]
     finally:
         await connection.close()
