@@ -2,12 +2,16 @@
 
 import asyncio
 import json
+import time
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 import nats
+import nats.errors
 import nats.js.errors
 from msgspec import Struct
 from nats.js.api import DiscardPolicy, StorageType, StreamConfig
@@ -20,7 +24,7 @@ __all__ = ["Facts", "Finding", "Node", "StreamFacts", "findings", "make_streams"
 
 TIMEOUT_S = 5.0
 ELECTION_S = 60.0
-"""The most for a new stream: it is made once its copies have elected a leader, which is slow on busy computers."""
+"""A request about a stream is repeated for so long: nodes that elect a leader drop it, busy computers take longer."""
 CLOCK_S = 2.0
 LEAST_PAYLOAD = 1024 * 1024 + 64 * 1024
 FULL = 0.8
@@ -196,13 +200,25 @@ async def _streams(config: Config) -> tuple[StreamFacts, ...]:
     )
 
 
+async def _repeated(request: Callable[[], Awaitable[Any]]) -> Any:
+    """The answer to a request that has the same effect when it is repeated."""
+    until = time.monotonic() + ELECTION_S
+    while True:
+        try:
+            return await request()
+        except (nats.errors.TimeoutError, nats.js.errors.ServiceUnavailableError):
+            if time.monotonic() > until:
+                raise
+            await asyncio.sleep(0.5)
+
+
 async def make_streams(config: Config, events_gb: int) -> list[str]:
     """Make missing streams and update the settings of the others. Returns a line for each.
 
     Raises nats.errors.Error, OSError, TimeoutError, ValueError.
     """
     connection = await _connected(config)
-    jetstream, lines = connection.jetstream(timeout=ELECTION_S), []
+    jetstream, lines = connection.jetstream(timeout=TIMEOUT_S), []
     try:
         for one in STREAMS:
             settings = StreamConfig(
@@ -216,12 +232,12 @@ async def make_streams(config: Config, events_gb: int) -> list[str]:
                 duplicate_window=DUPLICATES_S,
             )
             try:
-                await jetstream.stream_info(one.name)
+                await _repeated(partial(jetstream.stream_info, one.name))
             except nats.js.errors.NotFoundError:
-                await jetstream.add_stream(settings)
+                await _repeated(partial(jetstream.add_stream, settings))
                 lines.append(f"stream {one.name}: made, {REPLICAS} copies, {one.keep.days} days")
             else:
-                await jetstream.update_stream(settings)
+                await _repeated(partial(jetstream.update_stream, settings))
                 lines.append(f"stream {one.name}: existed")
     finally:
         await connection.close()
