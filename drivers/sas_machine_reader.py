@@ -13,10 +13,10 @@ the validation id only whether there is one, because they allow tickets to be fo
 
 An answer with a good checksum and unknown content is reported once a session. It is no damage.
 
-Our assumptions, or from one source only: the denomination codes; hopper status 0 is no fault; a program's signature has
-two bytes; a hopper's level may be missing. SAS reports the end of open doors and of the printer's switch, but not of
-tilts, jams and memory errors. Those end when the machine plays, takes a bill or prints again, or when a person opened
-the place of the repair (as the fault's entry states); the machine repeats what is still wrong.
+Assumed, or from one source only: the denomination codes, that hopper status 0 is no fault, that a program's signature
+has two bytes, and that a hopper's level may be missing. SAS reports the end of open doors and of the printer's switch,
+but not of tilts, jams and memory errors. Those end when the machine plays, takes a bill or prints again, or when a
+person opened the place of the repair (as the fault's entry states); the machine repeats what is still wrong.
 
 Meters are absolute, in minor units (games, bills, tickets, doors and power resets: counts). Games and credits are read
 every few seconds; bills, tickets and validations one after the other within a minute. A meter that runs backwards

@@ -68,7 +68,7 @@ class Opened(io.RawIOBase):
     """Reads what `Sealed` wrote. Raises BadSealed at the first chunk that is not as it was written."""
 
     def __init__(self, file: IO[bytes], passphrase: str) -> None:
-        """Raises BadSealed if the file is no encrypted backup."""
+        """Raises BadSealed if the file is not an encrypted backup."""
         self._header = file.read(len(_MAGIC) + _SALT + _PREFIX)
         if not self._header.startswith(_MAGIC) or len(self._header) < len(_MAGIC) + _SALT + _PREFIX:
             raise BadSealed("this is no encrypted backup of feltd; name the file that `feltd backup` wrote")

@@ -801,7 +801,7 @@ def _unpaid(p: Position) -> bool:
 
 def _unseated(p: Position, seat: int) -> bool:
     """Whether a seat has no hand in the last round, which is not paid yet."""
-    return p.play is not None and not p.paid and not p.play.of(seat)
+    return p.play is not None and _unpaid(p) and not p.play.of(seat)
 
 
 def _unknown_hand(p: Position, *more: TableDoubt) -> bool:

@@ -596,7 +596,7 @@ def test_two_signs_of_an_unknown_hand_put_the_result_in_doubt_until_it_is_paid(
     (*_, stands) = play(ruleset, [*over, *then, RoundPaid()])
     assert isinstance(stands, Corrected)
     assert stands.result.settlements == first.settlements
-    # The payment settles it, and one sign is no doubt.
+    # The payment ends the doubt, and one sign alone raises none.
     after_it = play(ruleset, [*over, *then, RoundPaid(), *then])
     assert [type(one_) for one_ in after_it].count(Suspended) == 1
     for quiet in ([RoundPaid(), *then], then[1:]):

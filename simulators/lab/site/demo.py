@@ -56,7 +56,7 @@ OTHERS = "SELECT (SELECT count(*) FROM feltd.disagreements) + (SELECT count(*) F
 
 
 def missing() -> str:
-    """What is missing for a site, with the remedies; empty if it can run."""
+    """The missing programs of a site, each with its remedy; empty if it can run."""
     return "\n".join(filter(None, (no_nodes(), no_postgres())))
 
 
